@@ -1,0 +1,81 @@
+// Package observe holds what was seen while a target ran a case, as values.
+package observe
+
+import (
+	"time"
+
+	"nginxoracle/oracle/engine"
+)
+
+// End is how a connection ended, from the oracle's side.
+type End string
+
+const (
+	EndNone    End = ""        // not seen: an observation that has this is broken
+	EndClosed  End = "closed"  // FIN from the server
+	EndReset   End = "reset"   // RST from the server
+	EndOpen    End = "open"    // the server left it open; the script closed it
+	EndLocal   End = "local"   // the script closed or reset it before the server did
+	EndRefused End = "refused" // connect was refused
+	EndDied    End = "died"    // the server died
+)
+
+// Conn is one connection, client or origin, as recorded.
+type Conn struct {
+	ID   int    // client number, or accept order at an origin (from 1)
+	Addr string // the server's (client) or the origin's (origin) address
+	Recv []byte // every byte received, in order
+	// Marks are offsets into Recv where a recv step ended, one per recv step.
+	Marks []int
+	End   End
+	Note  string // anything else worth showing ("send failed: EPIPE")
+}
+
+// LogEntry is one entry of an error log.
+type LogEntry struct {
+	Level string // "warn", "error", …
+	Text  string // the whole line, without its newline
+}
+
+// Command is one run of the server's binary to its end.
+type Command struct {
+	Code, Signal int
+	Text         string // standard error
+	Stdout       string
+}
+
+// FileState is one file of the work tree afterwards.
+type FileState struct {
+	Path string
+	Mode uint32
+	Size int64
+	Data []byte // content (logs are compared apart and are not here)
+	Link string
+	Dir  bool
+}
+
+// Process is what was seen of the server's processes.
+type Process struct {
+	Started  bool
+	Exit     engine.Exit // after the stop at the end
+	Left     []string    // processes left in the cell after the stop
+	FDBefore int         // descriptors after the start, at rest
+	FDAfter  int         // descriptors after the last client, at rest
+	Worker   string      // crash of a worker, from the error log ("exited on signal 11")
+}
+
+// Observation is everything that was seen while one target ran one case.
+type Observation struct {
+	Info     engine.Info
+	At       time.Time // when the run began; masks check dates against it
+	Took     time.Duration
+	Test     Command // nginx -t
+	Start    Command // of the start, when it failed
+	Clients  []Conn
+	Origins  []Conn            // in accept order over all origins
+	Access   map[string][]byte // access logs (any file under logs/ but the error logs), by path
+	Errors   []LogEntry
+	Tree     []FileState
+	Process  Process
+	Timeouts int // last-resort timeouts used: each one is counted and printed
+}
