@@ -2,7 +2,9 @@ module nginxoracle
 
 go 1.26.8
 
+require github.com/spf13/cobra v1.10.2
+
 require (
-	golang.org/x/sys v0.50.0 // indirect
-	golang.org/x/tools v0.52.0 // indirect
+	github.com/inconshreveable/mousetrap v1.1.0 // indirect
+	github.com/spf13/pflag v1.0.9 // indirect
 )

@@ -1,0 +1,24 @@
+// Command oracle runs cases on real nginx and on a candidate and compares
+// everything that can be seen. See docs/ for its pages.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"nginxoracle/oracle/exit"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	err := newRoot().ExecuteContext(ctx)
+	stop()
+	code := exit.Of(err)
+	if err != nil && err.Error() != "" {
+		fmt.Fprintln(os.Stderr, code.Summary("oracle: "+err.Error()))
+	}
+	os.Exit(int(code))
+}
