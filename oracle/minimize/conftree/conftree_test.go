@@ -1,0 +1,41 @@
+package conftree
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestParsePrintKeepsTokens(t *testing.T) {
+	list, err := Parse([]byte("http { server { return 200 \"a;{} \\\"$x\"; set $y '${z}#'; location ~ \"\\.(a|b){1,2}$\" {} add_header X a#b; set $q ${q}x; } }"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := string(Print(list))
+	exp := "http {\n    server {\n        return 200 \"a;{} \\\"$x\";\n        set $y '${z}#';\n        location ~ \"\\.(a|b){1,2}$\" {\n        }\n        add_header X a#b;\n        set $q ${q}x;\n    }\n}\n"
+	if got != exp {
+		t.Errorf("got\n%s\nwant\n%s", got, exp)
+	}
+}
+
+func TestParseErrors(t *testing.T) {
+	for _, bad := range []string{"a", "a {", "}", "a }", ";", "a { b }", "a \"b", "{"} {
+		if _, err := Parse([]byte(bad)); err == nil {
+			t.Errorf("%q: no error", bad)
+		}
+	}
+}
+
+func TestQuoteValueRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := rapid.StringMatching(`[a-z \t\r\n;{}"'\\#/$]*`).Draw(t, "s")
+		q := Quote(s)
+		if got := Value(q); got != s {
+			t.Fatalf("Value(Quote(%q)) = %q by %s", s, got, q)
+		}
+		list, err := Parse([]byte("x " + q + ";"))
+		if err != nil || len(list) != 1 || len(list[0].Words) != 2 || list[0].Words[1] != q {
+			t.Fatalf("token %s does not survive: %v %v", q, list, err)
+		}
+	})
+}
