@@ -1,0 +1,152 @@
+package http
+
+import "nginxoracle/proxy/module"
+
+// The engine's surface, by owner. A body that panics here is replaced by its owner's
+// file: the owner deletes the line here when the real one lands.
+
+func owed(who string) { panic("owed by " + who) }
+
+// --- p2: the request's life (request.go, body.go, write.go, header_filter.go, special.go, sub.go)
+
+// Finalize ends the handling of a request with rc (ngx_http_finalize_request).
+func (r *Request) Finalize(rc Rc) { owed("p2") }
+
+// SendHeader runs the header filters (ngx_http_send_header).
+func (r *Request) SendHeader() Rc { owed("p2"); return 0 }
+
+// OutputFilter runs the body filters (ngx_http_output_filter).
+func (r *Request) OutputFilter(in *Chain) Rc { owed("p2"); return 0 }
+
+// SendSpecial sends a buffer of flags (ngx_http_send_special).
+func (r *Request) SendSpecial(last, flush bool) Rc { owed("p2"); return 0 }
+
+// SendResponse answers with one text (ngx_http_send_response): return, stub_status, empty_gif.
+func (r *Request) SendResponse(status int, ctype []byte, body []byte) Rc { owed("p2"); return 0 }
+
+// SpecialResponse makes an error page or redirects to one (ngx_http_special_response_handler).
+func (r *Request) SpecialResponse(rc Rc) Rc { owed("p2"); return 0 }
+
+// FilterFinalize replaces a response from inside a filter (ngx_http_filter_finalize_request).
+func (r *Request) FilterFinalizeRequest(m *Module, rc Rc) Rc { owed("p2"); return 0 }
+
+// InternalRedirect and NamedLocation restart the phases (ngx_http_internal_redirect, ngx_http_named_location).
+func (r *Request) InternalRedirect(uri, args []byte) Rc { owed("p2"); return 0 }
+func (r *Request) NamedLocation(name []byte) Rc         { owed("p2"); return 0 }
+
+// Subrequest starts one (ngx_http_subrequest).
+func (r *Request) Subrequest(uri, args []byte, ps *PostSub, flags int) (*Request, Rc) {
+	owed("p2")
+	return nil, 0
+}
+
+// RunPhases runs the compiled phases from the request's current one (ngx_http_core_run_phases).
+func (r *Request) RunPhases() { owed("p2") }
+
+// ReadBody reads the client's body and calls post when it is there (ngx_http_read_client_request_body).
+func (r *Request) ReadBody(post func(r *Request)) Rc { owed("p2"); return 0 }
+func (r *Request) ReadUnbufferedBody() Rc            { owed("p2"); return 0 }
+
+// DiscardBody throws the body away (ngx_http_discard_request_body).
+func (r *Request) DiscardRequestBody() Rc { owed("p2"); return 0 }
+
+// AddCleanup runs f when the request is freed.
+func (r *Request) AddCleanup(f func()) { r.cleanup = append(r.cleanup, f) }
+
+// Buffers and chain links live in the request's pool: reset, not collected, at its end.
+func (r *Request) NewBuf() *Buf                           { return &Buf{} }
+func (r *Request) NewChain(b *Buf) *Chain                 { return &Chain{Buf: b} }
+func (r *Request) Alloc(n int) []byte                     { return make([]byte, n) } // bytes that live as long as the request
+func (r *Request) AddHeaderOut(key, value []byte) *Header { owed("p2"); return nil } // key in its final case; Hash set
+func (r *Request) TestReading()                           { owed("p2") }             // ngx_http_test_reading, a read handler
+func (r *Request) SetWriteHandler() Rc                    { owed("p2"); return 0 }
+
+// WriteTempFile appends to a temporary file, made on first use (ngx_write_chain_to_temp_file).
+func (t *TempFile) WriteChain(r *Request, c *Chain) (int64, error) { owed("p2"); return 0, nil }
+
+// LastModified/ETag helpers used by static and others.
+func (r *Request) SetETag() Rc        { owed("p4"); return 0 } // ngx_http_set_etag
+func (r *Request) SetContentType() Rc { owed("p4"); return 0 } // ngx_http_set_content_type
+func (r *Request) SetExten()          { owed("p4") }           // ngx_http_set_exten
+
+// --- p3: configuration, locations, variables, scripts (core_*.go, location.go, variables.go, script.go, regex.go)
+
+// MapURIToPath gives the file's name for the URI under root or alias (ngx_http_map_uri_to_path);
+// rootLen is the length of the root part; reserve more bytes of capacity are kept.
+func (r *Request) MapURIToPath(reserve int) (path []byte, rootLen int, ok bool) {
+	owed("p3")
+	return nil, 0, false
+}
+
+// FindConfig selects the location (ngx_http_core_find_location) — used by the find-config checker.
+func (r *Request) FindLocation() Rc { owed("p3"); return 0 }
+
+// UpdateLocationConfig applies the selected location's settings to the request (ngx_http_update_location_config).
+func (r *Request) UpdateLocationConfig() { owed("p3") }
+
+// SetVirtualServer chooses the server by host (ngx_http_set_virtual_server, ngx_http_find_virtual_server).
+func (r *Request) SetVirtualServer(host []byte) Rc { owed("p3"); return 0 }
+
+// ValidateHost checks and lower-cases a host (ngx_http_validate_host): Declined when it is bad.
+func ValidateHost(host []byte) ([]byte, Rc) { owed("p3"); return nil, 0 }
+
+// Regex is a compiled pattern with its named captures' variables (ngx_http_regex_t).
+type Regex struct {
+	Name      string
+	re        any
+	NCaptures int
+	Vars      []any
+}
+
+// CompileRegex compiles a pattern of the configuration (ngx_http_regex_compile); errors are PCRE2's texts in nginx's wording.
+func CompileRegex(cf *module.Conf, pattern string, caseless bool) (*Regex, error) {
+	owed("p3")
+	return nil, nil
+}
+
+// Exec matches s, sets r.Captures and the named variables: OK, Declined, Error (ngx_http_regex_exec).
+func (re *Regex) Exec(r *Request, s []byte) Rc { owed("p3"); return 0 }
+
+// ComplexValue is a text with variables, compiled (ngx_http_complex_value_t).
+type ComplexValue struct {
+	Text   string
+	Static bool // no variables
+	codes  any
+}
+
+func CompileComplexValue(cf *module.Conf, text string) (*ComplexValue, error) {
+	owed("p3")
+	return nil, nil
+}
+
+// Complex evaluates (ngx_http_complex_value). The bytes live as long as the request.
+func (r *Request) Complex(v *ComplexValue) ([]byte, Rc) { owed("p3"); return nil, 0 }
+
+// ScriptVariablesCount is the number of variables in a text.
+func ScriptVariablesCount(text string) int { owed("p3"); return 0 }
+
+// AddVariable declares one (ngx_http_add_variable); VariableIndex gives the index to read it by (ngx_http_get_variable_index).
+func AddVariable(cf *module.Conf, name string, flags int) (*Variable, error) {
+	owed("p3")
+	return nil, nil
+}
+func VariableIndex(cf *module.Conf, name string) (int, error) { owed("p3"); return 0, nil }
+func (r *Request) IndexedVariable(i int) *VarValue            { owed("p3"); return nil } // nil on error
+func (r *Request) FlushedVariable(i int) *VarValue            { owed("p3"); return nil }
+func (r *Request) NamedVariable(name string) *VarValue        { owed("p3"); return nil }
+
+// ComplexSlot, PredicateSlot are the setters for values with variables (ngx_http_set_complex_value_slot).
+// TestPredicates is ngx_http_test_predicates.
+
+// Core of a configuration being read.
+func ConfMain(cf *module.Conf, m *Module) any { return cf.Ctx.(*ConfCtx).Main[m.Index] }
+func ConfSrv(cf *module.Conf, m *Module) any  { return cf.Ctx.(*ConfCtx).Srv[m.Index] }
+func ConfLoc(cf *module.Conf, m *Module) any  { return cf.Ctx.(*ConfCtx).Loc[m.Index] }
+
+// --- p3: LocNode is the tree of static locations (ngx_http_location_tree_node_t).
+type LocNode struct {
+	Left, Right, Tree *LocNode
+	Exact, Inclusive  *CoreLoc
+	AutoRedirect      bool
+	Name              string
+}
