@@ -3,7 +3,9 @@ module nginxoracle
 go 1.26.8
 
 require (
+	github.com/google/go-cmp v0.7.0
 	github.com/spf13/cobra v1.10.2
+	golang.org/x/tools v0.52.0
 	pgregory.net/rapid v1.3.0
 )
 

@@ -92,9 +92,3 @@ type Step struct {
 	Args []string      // Signal name; Remove, Rename, Chmod, Write paths and mode
 	Line int
 }
-
-// Parse and Print live beside this file:
-//
-//	func Parse(name string, text []byte) (*Case, error)
-//	func (c *Case) Print() []byte
-//	func (c *Case) Clone() *Case
