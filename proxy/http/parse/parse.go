@@ -1,6 +1,12 @@
 // Package parse is the HTTP/1 grammar as nginx reads it: request line, header
-// fields, complex URIs, chunked bodies, escaping. Pure, resumable at every byte,
-// no allocation (nginx: src/http/ngx_http_parse.c, core/ngx_string.c).
+// fields, complex URIs, status lines, chunked bodies, escaping. Every parser is
+// pure, resumes at any byte and allocates nothing
+// (nginx: src/http/ngx_http_parse.c, src/core/ngx_string.c).
+//
+// Line, Field and StatusLine look at one buffer that grows: buf is all that has been
+// read of the message, every offset is into it, and Pos is the next byte to look at.
+// When the caller moves the bytes to another buffer, Shift moves the offsets along. A
+// parser that fails leaves Pos where its call began, as nginx leaves b->pos.
 package parse
 
 // Result of a parsing step.
@@ -8,8 +14,9 @@ type Result int
 
 const (
 	OK    Result = 0
+	Error Result = -1 // malformed (status line, chunked)
 	Again Result = -2 // more bytes are needed
-	Done  Result = -4 // end of the header section
+	Done  Result = -4 // end of the header section, or of the chunked body
 
 	InvalidMethod  Result = 10 // NGX_HTTP_PARSE_INVALID_METHOD
 	InvalidRequest Result = 11
@@ -18,24 +25,49 @@ const (
 	InvalidHeader  Result = 14
 )
 
-// Contract (owner: p4, lands first; user: p2, p5). buf is the whole buffer from the
-// request's first byte; all offsets are into it; parsing resumes where it stopped.
-//
-//	type Line struct {           // reset with *l = Line{}
-//		Pos int                   // next byte to look at
-//		Start, End int            // request_start, request_end
-//		MethodEnd, SchemaStart, SchemaEnd, HostStart, HostEnd, PortStart, PortEnd int // -1 = none
-//		URIStart, URIEnd, URIExt, ArgsStart int                // -1 = none
-//		ProtoStart int
-//		Method http.Method's number as uint32; Version int     // 9, 1000, 1001, …
-//		Complex, Quoted, Plus, EmptyPath bool
-//	}
-//	func (l *Line) Parse(buf []byte) Result
-//	type Field struct { Pos, NameStart, NameEnd, ValStart, ValEnd int; Hash uint32; Low [32]byte; LowLen int; Invalid bool; … }
-//	func (f *Field) Parse(buf []byte, underscores bool) Result // OK: one field; Done: end; InvalidHeader
-//	type StatusLine struct{ Version, Code, Start, End int; … }    // for upstreams
-//	func (s *StatusLine) Parse(buf []byte) Result
-//	func ComplexURI(dst []byte, l *Line, buf []byte, mergeSlashes bool) (uri []byte, extStart, argsStart int, res Result)
-//	func Unescape(dst, src []byte, kind UnescapeKind) ([]byte, …) ; func Escape(dst, src []byte, kind EscapeKind) []byte
-//	func UnsafeURI(uri []byte) (args []byte, ok bool)            // ngx_http_parse_unsafe_uri
-//	type Chunked struct{ Size, Length int64; State int }; func (c *Chunked) Parse(buf []byte, keepTrailers bool) (n int, res Result)
+// usual marks the bytes that need no look inside a path: all but controls, space,
+// DEL and the seven that mean something ("#%+./?").
+var usual = func() (t [256]bool) {
+	for c := range t {
+		t[c] = c > ' ' && c != 0x7f
+	}
+	for _, c := range "#%+./?" {
+		t[c] = false
+	}
+	return t
+}()
+
+// lowcase gives the lower-case form of a byte that may stand in a field's name without
+// making it invalid ("_" is the caller's choice), 0 for the others.
+var lowcase = func() (t [256]byte) {
+	for c := byte('a'); c <= 'z'; c++ {
+		t[c], t[c-'a'+'A'] = c, c
+	}
+	for c := byte('0'); c <= '9'; c++ {
+		t[c] = c
+	}
+	t['-'] = '-'
+	return t
+}()
+
+func isAlpha(c byte) bool { c |= 0x20; return c >= 'a' && c <= 'z' }
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+// hexDigit gives a hexadecimal digit's value.
+func hexDigit(c byte) (byte, bool) {
+	if isDigit(c) {
+		return c - '0', true
+	}
+	if c |= 0x20; c >= 'a' && c <= 'f' {
+		return c - 'a' + 10, true
+	}
+	return 0, false
+}
+
+func shift(by int, offsets ...*int) {
+	for _, o := range offsets {
+		if *o >= 0 {
+			*o += by
+		}
+	}
+}
