@@ -5,7 +5,10 @@ go 1.26.8
 require (
 	github.com/google/go-cmp v0.7.0
 	github.com/spf13/cobra v1.10.2
+	go.elara.ws/pcre v0.0.0-20230805032557-4ce849193f64
+	golang.org/x/sys v0.50.0
 	golang.org/x/tools v0.52.0
+	modernc.org/libc v1.16.8
 	pgregory.net/rapid v1.3.0
 )
 
@@ -15,9 +18,6 @@ require (
 	github.com/mattn/go-isatty v0.0.12 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20200410134404-eec4a21b6bb0 // indirect
 	github.com/spf13/pflag v1.0.9 // indirect
-	go.elara.ws/pcre v0.0.0-20230805032557-4ce849193f64 // indirect
-	golang.org/x/sys v0.49.0 // indirect
-	modernc.org/libc v1.16.8 // indirect
 	modernc.org/mathutil v1.4.1 // indirect
 	modernc.org/memory v1.1.1 // indirect
 )

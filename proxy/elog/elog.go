@@ -32,16 +32,10 @@ type Sink interface {
 	Write(l Level, entry []byte)
 }
 
-// Log writes entries "2006/01/02 15:04:05 [error] PID#TID: *CONN text (ERRNO: strerror), context".
+// Log writes entries "2006/01/02 15:04:05 [error] PID#TID: *CONN text (ERRNO: strerror) while ACTION, context".
 type Log struct {
 	Sink   Sink
 	Conn   uint64 // connection number, 0 = none
-	Action string // "while reading client request line"; empty = none: nginx's log->action
+	Action string // "reading client request line", written as " while …"; empty = none: nginx's log->action
 	Ctx    Context
 }
-
-// Contract, written in log.go (owner: p1):
-//
-//	func (l *Log) Err(level Level, errno error, format string, args ...any)
-//
-// errno is nil or a syscall.Errno, printed as nginx does: " (2: No such file or directory)".

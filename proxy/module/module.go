@@ -89,46 +89,35 @@ const ErrReported = Text("reported")
 type Conf struct {
 	Args    []string             // the directive's words, the name first
 	Where   Where                // the block that is being read (cmd_type)
+	Type    Type                 // whose directives are looked up in it (module_type)
 	Ctx     any                  // the block's configurations; for http *http.ConfCtx
-	Cycle   any                  // *server.Cycle, for those who need the paths and files of a run
-	Module  any                  // the module whose directives are looked up (module_type)
+	Cycle   *Cycle               // the paths, files, zones and modules of the run
 	Handler func(cf *Conf) error // when set, gets every directive of the block raw (types, map, geo)
 
-	reader reader
+	src *source // nil outside any text
 }
 
-// reader is what conf gives: file, line, and the reading of a nested block. It is an
-// interface so that module does not depend on how text is read.
-type reader interface {
-	File() string
-	Line() int
-	// Block reads up to the matching "}" with cf's current state.
-	Block(cf *Conf) error
-	// Include reads another file's directives in place.
-	Include(cf *Conf, path string) error
-	Emerg(text string)
-	Warn(text string)
-}
+// Type is the kind of a module: which blocks its directives belong to (ngx_module_t.type).
+type Type int
 
-// Contracts, written beside this file (owner: p1), used by every module:
-//
-//	func (cf *Conf) Emerg(format string, args ...any) error   // writes `[emerg] … in FILE:LINE`, returns ErrReported
-//	func (cf *Conf) EmergErrno(errno error, format string, args ...any) error
-//	func (cf *Conf) Warn(format string, args ...any)          // `[warn] … in FILE:LINE`
-//	func (cf *Conf) ReadBlock() error                         // parse "{ … }" of the current directive (ngx_conf_parse(cf, NULL))
-//	func (cf *Conf) Log() *elog.Log
-//	func (cf *Conf) Prefix(path string) string                // full name under the prefix (ngx_conf_full_name with conf_prefix=0)
-//	func (cf *Conf) ConfPrefix(path string) string            // … under the folder of nginx.conf
-//	func (cf *Conf) OpenFile(path string) *File               // a log file of the cycle, opened at the end, reopened on USR1 (ngx_conf_open_file)
-//
-// Unset values: numbers -1 (Unset), flags Flag -1, strings *string nil or Str{}, slices nil.
-// Generic setters, each a function of a field accessor (ngx_conf_set_*_slot):
-//
-//	FlagSlot(func(c *T) *int) ; NumSlot(func(c *T) *int) ; StrSlot(func(c *T) *Str) ; SizeSlot(func(c *T) *int64) ; OffSlot
-//	MsecSlot(func(c *T) *int64) ; SecSlot ; EnumSlot(func(c *T) *int, []Enum) ; BitmaskSlot(func(c *T) *int, []Enum)
-//	BufsSlot(func(c *T) *Bufs) ; StrArraySlot ; KeyvalSlot
-//	merges: MergeInt(conf *int, prev, def int), MergeInt64, MergeStr(conf *Str, prev Str, def string), MergePtr …
-//	parsers: ParseSize(string) (int64, bool), ParseOffset, ParseTime(s string, sec bool) (int64, bool), Atoi(string) (int, bool)  — as ngx_parse_*.
+const (
+	CoreModule Type = iota
+	ConfModule      // include: looked up everywhere
+	EventModule
+	HTTPModule
+	StreamModule
+	MailModule
+)
+
+// Set is a module as the reader of configurations sees it: its directives and where each one's
+// configuration is.
+type Set struct {
+	Name       string
+	Type       Type
+	Directives []Directive
+	// Conf finds what a directive's setter is handed, in cf.Ctx; nil gives nil.
+	Conf func(cf *Conf, cmd *Directive) any
+}
 
 // Unset marks a number, a flag or a duration that no directive has set.
 const Unset = -1

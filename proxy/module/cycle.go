@@ -1,0 +1,139 @@
+package module
+
+import (
+	"sync/atomic"
+
+	"nginxoracle/proxy/elog"
+)
+
+// Cycle is one run of the configuration: the paths it stands on, and what reading it asks for,
+// to be opened when all has been read (ngx_cycle_t).
+type Cycle struct {
+	Prefix     string // "-p", ends in "/"
+	ConfPrefix string // the folder of nginx.conf, ends in "/"
+	ConfFile   string
+	ConfParam  string // "-g"
+	ErrorLog   string // "-e": the log when no error_log is set
+	Hostname   string // lower case
+	TestConfig bool
+
+	Log       *elog.Log // where diagnostics go while reading; the error_log of the main level afterwards
+	NewLog    *elog.List
+	UseStderr bool // some error_log is stderr
+
+	Sets  []*Set // all modules, in nginx's order
+	Confs []any  // of the core modules, by place in Sets (conf_ctx)
+
+	Files  []*File
+	Paths  []*Path
+	Zones  []*Zone
+	Listen []*Listening
+
+	Dumps []*Dump // -T
+	Used  bool    // some module's directive has been met: load_module comes too late
+
+	// Worker is which of the run's readings of the configuration this is; each worker has its own,
+	// so that modules may keep state in their configurations without locks.
+	Worker int
+}
+
+// Dump is the text of a configuration file as it was read.
+type Dump struct {
+	Name string
+	Text []byte
+}
+
+// Listening is what a module asks of a listening socket (ngx_listening_t); Addr and the handler are
+// in the module's terms. See ev.Listener for the open one.
+type Listening struct {
+	Text         string
+	Family, Port int
+	IP           [16]byte
+	Path         string // of a unix socket
+	Type         int    // SOCK_STREAM, SOCK_DGRAM
+
+	Backlog, Rcvbuf, Sndbuf, FastOpen          int // Unset where not given
+	Keepalive, KeepIdle, KeepIntvl, KeepCnt    int // Keepalive: 0 not set, 1 on, 2 off
+	Deferred, Reuseport, IPv6Only, Wildcard    bool
+	IPv6Set                                    bool
+	Handler                                    any // func(*ev.Conn)
+	Servers                                    any
+	Log                                        *elog.Log
+	PoolSize, PostAcceptTimeout                int64
+	Worker                                     int // reuseport: whose socket
+	FD                                         int // -1 until opened
+	Open, Inherited, Remain, Relisten, Ignored bool
+	AddDeferred, DeleteDeferred, AddReuseport  bool
+}
+
+// File is a log file: opened when the configuration has been read, reopened on USR1 without a change
+// of its descriptor (ngx_open_file_t).
+type File struct {
+	Name  string // full; empty is standard error
+	FD    int
+	Flush func(*File) // write out what is buffered: before a reopening, and at the end
+	Data  any
+}
+
+// Path is a folder for temporary files with its levels (ngx_path_t).
+type Path struct {
+	Name  string
+	Level [3]int
+	Len   int // bytes that the levels add to a name
+	Data  any // of a cache
+	File  string
+	Line  int
+}
+
+// Zone is shared by the workers and by runs that follow each other (ngx_shm_zone_t).
+type Zone struct {
+	Name    string
+	Size    int64
+	Tag     any // the module
+	Data    any
+	NoReuse bool
+	// Init gets the Data of the same zone of the run before, or nil.
+	Init func(z *Zone, old any) error
+}
+
+// FullName puts prefix before a name that is not absolute (ngx_file.c, ngx_get_full_name).
+func FullName(prefix, name string) string {
+	if name != "" && name[0] == '/' {
+		return name
+	}
+	return prefix + name
+}
+
+// OpenFile asks for a log file; the same name gives the same file (ngx_conf_open_file). An empty name
+// is standard error.
+func (c *Cycle) OpenFile(name string) *File {
+	if name == "" {
+		f := &File{FD: 2}
+		c.Files = append(c.Files, f)
+		return f
+	}
+	name = FullName(c.Prefix, name)
+	for _, f := range c.Files {
+		if f.Name == name {
+			return f
+		}
+	}
+	f := &File{Name: name, FD: -1}
+	c.Files = append(c.Files, f)
+	return f
+}
+
+var tempNumber, collisionStep atomic.Uint32
+
+func init() { collisionStep.Store(123456) }
+
+// SeedTempNumber sets the step that a collision of temporary names makes (ngx_random_number).
+func SeedTempNumber(n uint32) { collisionStep.Store(n) }
+
+// NextTempNumber numbers temporary files, over all workers (ngx_file.c, ngx_next_temp_number).
+func NextTempNumber(collision bool) uint32 {
+	if collision {
+		return tempNumber.Add(collisionStep.Load())
+	}
+	return tempNumber.Add(1)
+}
