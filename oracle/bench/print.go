@@ -1,0 +1,64 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+)
+
+// Machine says in one line where the figures were taken.
+func Machine() string {
+	model := "unknown CPU"
+	if b, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		for _, line := range strings.Split(string(b), "\n") {
+			if k, v, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(k) == "model name" {
+				model = strings.TrimSpace(v)
+				break
+			}
+		}
+	}
+	release := ""
+	if b, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
+		release = ", Linux " + strings.TrimSpace(string(b))
+	}
+	return fmt.Sprintf("%d cores, %s%s", runtime.NumCPU(), model, release)
+}
+
+// Print writes a row: every line names its workload.
+func (r Row) Print(w io.Writer) {
+	fmt.Fprintf(w, "%s: %s\n", r.Workload, r.What)
+	for _, f := range r.Figures {
+		fmt.Fprintf(w, "  %s: %s\n", r.Workload, f)
+	}
+	side := func(name string, s Side) {
+		if len(s.Samples) == 0 {
+			return
+		}
+		last := s.Samples[len(s.Samples)-1]
+		fmt.Fprintf(w, "  %s: %-5s user %.1f µs, system %.1f µs a request; memory %.1f MiB under load", r.Workload, name,
+			last.UserUs/float64(last.Requests), last.SystemUs/float64(last.Requests), float64(last.RSS)/(1<<20))
+		if s.Syscalls > 0 {
+			fmt.Fprintf(w, "; %.2f system calls a request (strace)", s.Syscalls)
+		} else {
+			fmt.Fprintf(w, "; NO NUMBER for system calls: %s", s.Why)
+		}
+		if s.Latency.Rate > 0 {
+			fmt.Fprintf(w, "; latency open loop at %d/s (own generator): p50 %d µs, p99 %d µs, p99.9 %d µs", s.Latency.Rate, s.Latency.P50, s.Latency.P99, s.Latency.P999)
+			if s.Latency.Errors > 0 {
+				fmt.Fprintf(w, ", %d unanswered", s.Latency.Errors)
+			}
+		}
+		fmt.Fprintln(w)
+	}
+	side("nginx", r.Ref)
+	side("proxy", r.Cand)
+	if r.Ceiling > 0 {
+		fmt.Fprintf(w, "  %s: the origin alone: %.0f/s (wrk)\n", r.Workload, r.Ceiling)
+	}
+	if r.Shared != "" {
+		fmt.Fprintf(w, "  %s: %s\n", r.Workload, r.Shared)
+	}
+	fmt.Fprintf(w, "  %s: load average %s before, %s after\n", r.Workload, r.LoadBefore, r.LoadAfter)
+}

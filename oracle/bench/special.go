@@ -1,0 +1,119 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+// idleConns measures what an idle kept-alive connection costs in memory: the growth of the
+// proportional set over Conns connections that each have had one response.
+func (r *runner) idleConns(ctx context.Context, w Workload, p place, row *Row) error {
+	for range r.opt.Pairs {
+		for _, s := range r.sides(row) {
+			err := r.with(ctx, p, s.Server, func(pid int) error {
+				if _, err := w.verify(p.addr(), 100); err != nil {
+					return err
+				}
+				_, _, before, err := usage(pid)
+				if err != nil {
+					return err
+				}
+				conns := make([]net.Conn, 0, w.Conns)
+				defer func() {
+					for _, c := range conns {
+						c.Close()
+					}
+				}()
+				buf := make([]byte, 4096)
+				for range w.Conns {
+					c, err := net.DialTimeout("tcp", p.addr(), 5*time.Second)
+					if err != nil {
+						return err
+					}
+					conns = append(conns, c)
+					if _, err := c.Write(w.request()); err != nil {
+						return err
+					}
+					if _, err := c.Read(buf); err != nil {
+						return fmt.Errorf("connection %d: %w", len(conns), err)
+					}
+				}
+				_, _, after, err := usage(pid)
+				if err != nil {
+					return err
+				}
+				s.Values = append(s.Values, float64(after-before)/float64(w.Conns))
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// reload sends HUP ten times under load of new connections and counts the requests that failed:
+// any error, a short response, a wrong byte.
+func (r *runner) reload(ctx context.Context, w Workload, p place, row *Row) error {
+	for _, s := range r.sides(row) {
+		err := r.with(ctx, p, s.Server, func(pid int) error {
+			stop := make(chan struct{})
+			result := make(chan [2]int)
+			go func() {
+				failed, n := 0, 0
+				for {
+					select {
+					case <-stop:
+						result <- [2]int{n, failed}
+						return
+					default:
+					}
+					n++
+					if _, err := w.verify(p.addr(), 1); err != nil {
+						failed++
+					}
+				}
+			}()
+			var err error
+			for range 10 {
+				time.Sleep(200 * time.Millisecond)
+				err = errors.Join(err, syscall.Kill(pid, syscall.SIGHUP))
+			}
+			time.Sleep(300 * time.Millisecond)
+			close(stop)
+			got := <-result
+			if got[0] < 100 {
+				err = errors.Join(err, fmt.Errorf("%d requests during ten reloads: too few to say anything", got[0]))
+			}
+			s.Values = append(s.Values, float64(got[1]))
+			s.Value = float64(got[0])
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// startup takes the wall time of `-t` on a large configuration.
+func (r *runner) startup(ctx context.Context, p place, row *Row) error {
+	for range r.opt.Pairs {
+		for _, s := range r.sides(row) {
+			argv := pin(r.serverCore, p.args(s.Server, "-t"))
+			begin := time.Now()
+			out, err := exec.CommandContext(ctx, argv[0], argv[1:]...).CombinedOutput()
+			if err != nil {
+				return fmt.Errorf("%s -t: %w: %s", s.Name, err, last(string(out)))
+			}
+			s.Values = append(s.Values, float64(time.Since(begin))/float64(time.Millisecond))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+package bench
+
+import (
+	_ "embed"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+//go:embed thresholds.tsv
+var thresholdText string
+
+// The bounds of what counts as a measurement.
+const (
+	minPairs   = 5
+	maxSpread  = 0.20 // (worst-best)/best of one side's samples, after the single worst is set aside
+	minCeiling = 1.5  // a throughput within this of the origin's own is the origin's, not the proxy's
+)
+
+// Threshold is one row of thresholds.tsv.
+type Threshold struct {
+	Workload, Figure, Op string
+	Ratio                float64
+}
+
+// Thresholds reads the table.
+func Thresholds() ([]Threshold, error) {
+	var out []Threshold
+	for i, line := range strings.Split(strings.TrimSpace(thresholdText), "\n") {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		f := strings.Split(line, "\t")
+		if len(f) != 3 {
+			return nil, fmt.Errorf("thresholds.tsv:%d: want workload, figure, bound", i+1)
+		}
+		op, num, ok := strings.Cut(f[2], " ")
+		v, err := strconv.ParseFloat(num, 64)
+		if !ok || err != nil || op != "<=" && op != ">=" {
+			return nil, fmt.Errorf("thresholds.tsv:%d: bound %q: want <= or >= and a number", i+1, f[2])
+		}
+		out = append(out, Threshold{f[0], f[1], op, v})
+	}
+	return out, nil
+}
+
+// best is the best of the values and the spread of the rest: (worst-best)/best, the single
+// worst of five or more being set aside as the machine's own noise.
+func best(values []float64, most bool) (b, spread float64) {
+	v := slices.Clone(values)
+	slices.Sort(v)
+	if most {
+		slices.Reverse(v)
+	}
+	if len(v) >= minPairs {
+		v = v[:len(v)-1]
+	}
+	b = v[0]
+	if b != 0 {
+		spread = (v[len(v)-1] - b) / b
+	}
+	return b, max(spread, -spread)
+}
+
+// figure holds two sides' values against a threshold.
+func figure(t Threshold, name, unit string, ref, cand []float64, why string) Figure {
+	f := Figure{Name: name, Unit: unit, Bound: fmt.Sprintf("%s %g", t.Op, t.Ratio), Why: why, Verdict: NoNumber}
+	if len(ref) == 0 || len(cand) == 0 {
+		f.Why = strings.TrimSpace("nothing measured; " + why)
+		return f
+	}
+	most := t.Op == ">="
+	f.Ref, f.Spread[0] = best(ref, most)
+	f.Cand, f.Spread[1] = best(cand, most)
+	switch {
+	case f.Ref == 0 && t.Figure != "failed":
+		f.Why = "the reference's value is zero"
+		return f
+	case t.Figure == "failed": // a count: the candidate's own, not a ratio
+		f.Ratio = f.Cand
+	default:
+		f.Ratio = f.Cand / f.Ref
+	}
+	switch {
+	case why != "":
+	case t.Figure != "failed" && len(ref) < minPairs:
+		f.Why = fmt.Sprintf("%d pairs, at least %d are needed", len(ref), minPairs)
+	case t.Figure != "failed" && max(f.Spread[0], f.Spread[1]) > maxSpread:
+		f.Why = fmt.Sprintf("spread over %.0f%%", 100*maxSpread)
+	case t.Op == "<=" && f.Ratio <= t.Ratio, t.Op == ">=" && f.Ratio >= t.Ratio:
+		f.Verdict = Pass
+	default:
+		f.Verdict = Fail
+	}
+	return f
+}
