@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+	"golang.org/x/sys/unix"
 )
 
 // The origin and the open-loop client are this program again, each on its own core: `oracle bench-role`.
@@ -134,7 +135,8 @@ type OpenLoopJob struct {
 
 // OpenLoop sends requests when they are due, and counts each one's latency from
 // that time, so that a server that stalls is charged for the requests that
-// waited behind the stall (coordinated omission). One thread that does not sleep.
+// waited behind the stall (coordinated omission). It sleeps in ppoll until a response comes
+// or the next request is due, so that an origin on the same core gets its time.
 func OpenLoop(in io.Reader, out io.Writer) error {
 	runtime.LockOSThread()
 	var job OpenLoopJob
@@ -171,6 +173,10 @@ func OpenLoop(in io.Reader, out io.Writer) error {
 	gap := time.Duration(float64(time.Second) / float64(job.Rate))
 	total := int(job.Seconds * float64(job.Rate))
 	buf := make([]byte, 1<<20)
+	polls := make([]unix.PollFd, len(conns))
+	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("open loop: timer slack: %w", err)
+	}
 	begin := time.Now()
 	sent, done := 0, 0
 	stop := time.Duration(job.Seconds*float64(time.Second)) + 5*time.Second
@@ -180,9 +186,27 @@ func OpenLoop(in io.Reader, out io.Writer) error {
 			lat.Errors += int64(total - done)
 			break
 		}
+		free := 0
 		for i := range conns {
 			c := &conns[i]
+			polls[i] = unix.PollFd{Fd: int32(c.fd)}
 			if c.busy {
+				polls[i].Events = unix.POLLIN
+			} else {
+				free++
+			}
+		}
+		wait := stop - now
+		if free > 0 && sent < total {
+			wait = max(time.Duration(sent)*gap-now, 0)
+		}
+		ts := unix.NsecToTimespec(wait.Nanoseconds())
+		if _, err := unix.Ppoll(polls, &ts, nil); err != nil && err != unix.EINTR {
+			return fmt.Errorf("open loop: ppoll: %w", err)
+		}
+		for i := range conns {
+			c := &conns[i]
+			if c.busy && polls[i].Revents != 0 {
 				n, err := syscall.Read(c.fd, buf)
 				if err == syscall.EAGAIN || err == syscall.EINTR {
 					continue
@@ -203,7 +227,7 @@ func OpenLoop(in io.Reader, out io.Writer) error {
 				done++
 			}
 			due := time.Duration(sent) * gap
-			if now = time.Since(begin); sent < total && now >= due {
+			if now = time.Since(begin); !c.busy && sent < total && now >= due {
 				if now-due > gap {
 					lat.Late++
 				}

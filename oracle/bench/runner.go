@@ -123,8 +123,8 @@ func cpuTimes() (total, idle int64, err error) {
 	return total, idle, nil
 }
 
-func (r *runner) workload(ctx context.Context, w Workload) (Row, error) {
-	row := Row{Workload: w.Name, What: w.What}
+func (r *runner) workload(ctx context.Context, w Workload) (row Row, err error) {
+	row = Row{Workload: w.Name, What: w.What}
 	if w.Origin > 0 {
 		row.Shared = r.shared
 	}
@@ -286,11 +286,25 @@ func (r *runner) judge(w Workload, row *Row) {
 					why = fmt.Sprintf("the origin alone gives %.0f/s, within %.1f times", row.Ceiling, minCeiling)
 				}
 			}
-			row.Figures = append(row.Figures, figure(t, "throughput", "/s", ref, cand, why))
+			f := figure(t, "throughput", "/s", ref, cand, why)
+			// A server that was not busy shows the client's limit: its figure is a lower bound,
+			// which can pass and cannot fail.
+			if busy := busiest(row.Cand); f.Verdict == Fail && busy < saturated {
+				f.Verdict, f.Why = NoNumber, fmt.Sprintf("the client is the limit: the candidate was %.0f%% busy", 100*busy)
+			}
+			row.Figures = append(row.Figures, f)
 		default:
 			name := map[string]string{"memory": "memory an idle connection", "failed": "failed requests", "time": "-t, 10,000 lines"}[t.Figure]
 			unit := map[string]string{"memory": "B", "failed": "", "time": "ms"}[t.Figure]
 			row.Figures = append(row.Figures, figure(t, name, unit, row.Ref.Values, row.Cand.Values, why))
 		}
 	}
+}
+
+// busiest is the largest share of its one core that a server used in any sample.
+func busiest(s Side) (b float64) {
+	for _, x := range s.Samples {
+		b = max(b, (x.UserUs+x.SystemUs)/1e6/x.Seconds)
+	}
+	return b
 }

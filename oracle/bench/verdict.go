@@ -15,6 +15,7 @@ var thresholdText string
 const (
 	minPairs   = 5
 	maxSpread  = 0.20 // (worst-best)/best of one side's samples, after the single worst is set aside
+	saturated  = 0.9  // a server that used less of its core was not the limit
 	minCeiling = 1.5  // a throughput within this of the origin's own is the origin's, not the proxy's
 )
 
