@@ -1,0 +1,300 @@
+package gen
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+
+	"nginxoracle/oracle/casefile"
+	"nginxoracle/oracle/minimize/conftree"
+)
+
+// MaxUnits is how many units fit into one batch: slots have two digits.
+const MaxUnits = 100
+
+// Unit is one server group with everything that belongs to it, written for
+// slot 0. It is treated as immutable; Clone it to change it.
+type Unit struct {
+	Label   string // where it came from: "7/3/12" is seed 7, batch 3, unit 12; mutants add "+m…"
+	Body    []*conftree.Node
+	Files   []casefile.File
+	Origins []casefile.Origin
+	Clients []casefile.Section
+}
+
+// Head is what the units of a batch inherit: directives of main, events and http.
+type Head struct {
+	Main, HTTP []*conftree.Node
+}
+
+// Batch is many units in one configuration.
+type Batch struct {
+	Head  Head
+	Units []*Unit
+}
+
+// Options steer the generator beside the seed.
+type Options struct {
+	Units int               // units in a batch; at most MaxUnits
+	Known func(string) bool // directives that may be used; nil: all of the grammar's
+}
+
+// Generator makes batches. It is used by one goroutine at a time.
+type Generator struct {
+	w    *world
+	opts Options
+	deck *deck
+}
+
+// New makes a generator.
+func New(o Options) (*Generator, error) {
+	if o.Units < 1 || o.Units > MaxUnits {
+		return nil, fmt.Errorf("gen: %d units in a batch, want 1 to %d", o.Units, MaxUnits)
+	}
+	w, err := newWorld(o.Known)
+	if err != nil {
+		return nil, fmt.Errorf("gen: %w", err)
+	}
+	return &Generator{w: w, opts: o}, nil
+}
+
+func featureWeights() []int {
+	weights := make([]int, len(features))
+	for i, f := range features {
+		weights[i] = f.weight
+	}
+	return weights
+}
+
+// Batch makes batch number index of a campaign's seed.
+func (g *Generator) Batch(seed, index uint64) *Batch {
+	b := &Batch{}
+	g.reset()
+	seeded(seed, index, func(r *rnd) { g.fill(r, b, fmt.Sprintf("%d/%d", seed, index)) })
+	return b
+}
+
+// FromBytes makes a batch out of a fuzz engine's bytes.
+func (g *Generator) FromBytes(data []byte) *Batch {
+	b := &Batch{}
+	g.reset()
+	fromBytes(data, func(r *rnd) { g.fill(r, b, "bytes") })
+	return b
+}
+
+// reset deals every batch from fresh decks, so that a batch follows from its
+// seed and number alone.
+func (g *Generator) reset() {
+	g.deck = newDeck(featureWeights())
+	for _, d := range g.w.deckCtx {
+		d.left = nil
+	}
+}
+
+func (g *Generator) fill(r *rnd, b *Batch, label string) {
+	b.Head = g.head(r)
+	for i := range g.opts.Units {
+		u := &unit{rnd: r, w: g.w}
+		cards := make([]int, r.in(2, 5))
+		for j := range cards {
+			cards[j] = g.deck.deal(r)
+		}
+		u.build(cards)
+		out := &Unit{Label: fmt.Sprintf("%s/%d", label, i), Body: u.http, Files: u.files, Origins: u.origins, Clients: u.clients}
+		for _, s := range u.servers {
+			out.Body = append(out.Body, s.node)
+		}
+		b.Units = append(b.Units, out)
+	}
+}
+
+func (g *Generator) head(r *rnd) Head {
+	u := &unit{rnd: r, w: g.w}
+	h := Head{Main: []*conftree.Node{u.dir("error_log", "logs/error.log warn")}}
+	if u.ok("pcre_jit") && r.pct(20) {
+		h.Main = append(h.Main, u.dir("pcre_jit", u.pick("on", "off")))
+	}
+	events := conftree.B([]string{"events"}, u.dir("worker_connections", "2048"))
+	if r.pct(15) {
+		u.put(events, "multi_accept", "on")
+	}
+	if r.pct(15) {
+		u.put(events, "accept_mutex", "on")
+	}
+	h.Main = append(h.Main, events)
+	http := conftree.B([]string{"http"})
+	if r.pct(50) {
+		t := conftree.B([]string{"types"}, u.dir("text/html", "html htm"), u.dir("text/plain", "txt"), u.dir("application/octet-stream", "bin"))
+		if u.ok("types") {
+			http.Add(t)
+		}
+	}
+	u.put(http, "access_log", u.pick("off", "logs/access.log"))
+	u.sprinkle(http, "http", &server{port: listenPort, hosts: []string{"localhost"}}, 5)
+	for _, n := range http.Kids {
+		if !strings.Contains(strings.Join(n.Words, " "), "u00_") { // a variable of a unit that may be dropped
+			h.HTTP = append(h.HTTP, n)
+		}
+	}
+	return h
+}
+
+// markers part a unit's text from what it inherits; Split looks for them.
+const (
+	unitMark = "    # unit "
+	unitEnd  = "    # end of units\n"
+)
+
+// Case writes a batch as one case: unit i of the batch in slot i. Client
+// numbers are slot*100+1 and up.
+func (b *Batch) Case() *casefile.Case {
+	c := &casefile.Case{Title: fmt.Sprintf("generated: %d units", len(b.Units))}
+	if len(b.Units) == 1 {
+		c.Title = "generated: unit " + b.Units[0].Label
+	}
+	var conf bytes.Buffer
+	conf.Write(conftree.Print(b.Head.Main))
+	conf.WriteString("http {\n")
+	conf.Write(conftree.PrintAt(b.Head.HTTP, 1))
+	c.Files = append(c.Files, casefile.File{Path: "nginx.conf"}, casefile.File{Path: "logs", Dir: true})
+	for i, u := range b.Units {
+		re := slotNames(i)
+		fmt.Fprintf(&conf, "%s%02d: %s\n", unitMark, i, u.Label)
+		conf.WriteString(re.Replace(string(conftree.PrintAt(u.Body, 1))))
+		for _, f := range u.Files {
+			f.Path, f.Link = re.Replace(f.Path), re.Replace(f.Link)
+			f.Data = []byte(re.Replace(string(f.Data)))
+			c.Files = append(c.Files, f)
+		}
+		for _, o := range u.Origins {
+			n := casefile.Origin{Addr: re.Replace(o.Addr)}
+			for _, steps := range o.Conns {
+				n.Conns = append(n.Conns, renameSteps(steps, re))
+			}
+			c.Origins = append(c.Origins, n)
+		}
+		for _, s := range u.Clients {
+			s.Addr, s.Steps = re.Replace(s.Addr), renameSteps(s.Steps, re)
+			s.ID += i * 100
+			if s.With != 0 {
+				s.With += i * 100
+			}
+			c.Sections = append(c.Sections, s)
+		}
+	}
+	conf.WriteString(unitEnd + "}\n")
+	c.Files[0].Data = conf.Bytes()
+	return c
+}
+
+// slotNames renames a unit's ports and names from slot 0 to another slot,
+// length by length.
+func slotNames(slot int) *strings.Replacer {
+	return rename(0, slot)
+}
+
+func rename(from, to int) *strings.Replacer {
+	pairs := []string{fmt.Sprintf("u%02d", from), fmt.Sprintf("u%02d", to), fmt.Sprintf("U%02d", from), fmt.Sprintf("U%02d", to)}
+	for k := range 10 {
+		pairs = append(pairs, fmt.Sprintf("20%02d%d", from, k), fmt.Sprintf("20%02d%d", to, k))
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+func renameSteps(steps []casefile.Step, re *strings.Replacer) []casefile.Step {
+	out := make([]casefile.Step, len(steps))
+	for i, s := range steps {
+		out[i] = s
+		if s.Data != nil {
+			out[i].Data = make([][]byte, len(s.Data))
+			for j, d := range s.Data {
+				out[i].Data[j] = []byte(re.Replace(string(d)))
+			}
+		}
+	}
+	return out
+}
+
+// Only is the batch with the units of some slots alone, renumbered from slot 0.
+func (b *Batch) Only(slots ...int) *Batch {
+	n := &Batch{Head: b.Head}
+	for _, s := range slots {
+		n.Units = append(n.Units, b.Units[s])
+	}
+	return n
+}
+
+// SlotOfPort tells which slot an address of the generator's belongs to.
+func SlotOfPort(port int) (int, bool) {
+	if port < listenPort || port >= listenPort+10*MaxUnits {
+		return 0, false
+	}
+	return (port - listenPort) / 10, true
+}
+
+// SlotOfLine tells which unit line n (from 1) of a batch's nginx.conf belongs to.
+func SlotOfLine(conf []byte, n int) (int, bool) {
+	slot, found := 0, false
+	for i, line := range strings.Split(string(conf), "\n") {
+		if i+1 > n {
+			break
+		}
+		if rest, ok := strings.CutPrefix(line, strings.TrimSuffix(unitMark, " ")); ok {
+			_, err := fmt.Sscanf(rest, "%d:", &slot)
+			found = err == nil
+		}
+		if line+"\n" == unitEnd {
+			found = false
+		}
+	}
+	return slot, found
+}
+
+// Split takes a case of one unit apart again, so that it can be put beside others.
+func Split(c *casefile.Case) (*Batch, error) {
+	f := c.File("nginx.conf")
+	if f == nil {
+		return nil, errors.New("gen: case without nginx.conf")
+	}
+	text := string(f.Data)
+	i, j := strings.Index(text, unitMark), strings.Index(text, unitEnd)
+	if i < 0 || j < i {
+		return nil, errors.New("gen: nginx.conf has no unit marks")
+	}
+	label, body, _ := strings.Cut(text[i+len(unitMark):j], "\n")
+	_, label, _ = strings.Cut(label, ": ")
+	head, err := conftree.Parse([]byte(text[:i] + "}\n"))
+	if err != nil {
+		return nil, fmt.Errorf("gen: split: head: %w", err)
+	}
+	u := &Unit{Label: label, Origins: c.Origins}
+	if u.Body, err = conftree.Parse([]byte(body)); err != nil {
+		return nil, fmt.Errorf("gen: split: unit: %w", err)
+	}
+	b := &Batch{Units: []*Unit{u}}
+	for _, n := range head {
+		if n.Name() == "http" {
+			b.Head.HTTP = n.Kids
+			continue
+		}
+		b.Head.Main = append(b.Head.Main, n)
+	}
+	for _, f := range c.Files {
+		if f.Path != "nginx.conf" && f.Path != "logs" {
+			u.Files = append(u.Files, f)
+		}
+	}
+	for _, s := range c.Sections {
+		if s.Client {
+			u.Clients = append(u.Clients, s)
+		}
+	}
+	return b, nil
+}
+
+// Clone copies a unit so that the copy can be changed.
+func (u *Unit) Clone() *Unit {
+	c := (&casefile.Case{Files: u.Files, Origins: u.Origins, Sections: u.Clients}).Clone()
+	return &Unit{Label: u.Label, Body: conftree.CloneAll(u.Body), Files: c.Files, Origins: c.Origins, Clients: c.Sections}
+}
