@@ -9,10 +9,12 @@ import (
 	"os/signal"
 	"syscall"
 
+	"nginxoracle/oracle/engine"
 	"nginxoracle/oracle/exit"
 )
 
 func main() {
+	engine.Agent()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	err := newRoot().ExecuteContext(ctx)
 	stop()

@@ -12,11 +12,13 @@ import (
 // Target says which server a cell runs.
 type Target struct {
 	Name string // "nginx", "proxy", "nginx:1.22", or a path; as shown to people
-	// Root is the folder that holds the server's file system ("" = this machine's own);
-	// Argv0 the server's path inside the cell.
-	Root  string
-	Argv0 string
-	Image string // container cells: the image
+	// Root is the folder whose file system the cell shows, read-only ("" = this machine's own).
+	// A candidate is given the reference's Root, so that both see the same files.
+	Root string
+	// Binary is the server's binary on this machine. Inside every cell it is /usr/sbin/nginx,
+	// whatever the target. "" with an Image: the image's own.
+	Binary string
+	Image  string // container cells: the image
 }
 
 // Info is what a cell knows of its target; it goes into every observation.
@@ -36,6 +38,7 @@ type File struct {
 	MTime int64 // unix seconds
 	Link  string
 	Dir   bool
+	Size  int64 // Tree only; Data is shorter where a tree holds more than 256 MiB (a sparse file)
 }
 
 // Exit is how a process ended.
@@ -60,18 +63,23 @@ type Cell interface {
 	// Reset empties /cell and writes files; it fails if a server is still running.
 	Reset(ctx context.Context, files []File) error
 	// Command runs the server's binary with args and waits for its end ("-t", "-T", "-s", "-V").
+	// One that does not end within CommandLimit is killed; its Exit is the zero value.
 	Command(ctx context.Context, args ...string) (Output, error)
-	// Start starts the server in the foreground and returns when it accepts connections
-	// on all of wait, or has exited, whichever is first.
+	// Start starts the server with args, which must keep it in the foreground ("daemon off;"), and
+	// returns when it accepts connections on all of wait ("IP:PORT", "unix:PATH"), or is at rest without
+	// listening there (a case may want a refused connection), or has exited (see Server.Wait).
+	// An error that wraps ErrNotReady comes with a Server: it hangs, and must still be stopped.
 	Start(ctx context.Context, wait []string, args ...string) (Server, error)
 	// Dial opens n connections inside the cell, in one round trip, and returns their descriptors
-	// (non-blocking, close-on-exec, owned by the caller). addr is host:port or unix:PATH.
+	// (non-blocking, close-on-exec, owned by the caller). addr is IP:PORT or unix:PATH.
+	// A refused connection gives an error that wraps syscall.ECONNREFUSED.
 	Dial(ctx context.Context, addr string, n int) ([]int, error)
-	// Listen opens a listening socket inside the cell.
+	// Listen opens a listening socket inside the cell (non-blocking, owned by the caller).
 	Listen(ctx context.Context, addr string) (int, error)
 	// Tree reads what /cell holds now, files' contents included.
 	Tree(ctx context.Context) ([]File, error)
-	// Do carries out one change of the work tree (write, remove, rename, chmod, as in the case format).
+	// Do carries out one change of the work tree: write PATH [MODE], remove PATH, rename PATH PATH,
+	// chmod PATH MODE, mkdir PATH.
 	Do(ctx context.Context, op string, args []string, data []byte) error
 	// Probe tells whether the server is at rest: see Rest.
 	Probe(ctx context.Context) (Rest, error)
@@ -96,8 +104,10 @@ type Server interface {
 // Rest is what the kernel says of the server: nothing more will come from it but
 // a timer when every thread of every server process sleeps in epoll_wait (or its
 // like) and none of its sockets has bytes to read or unacknowledged bytes to send.
+// A connection that waits to be accepted, and a handshake on its way, count as
+// one byte each. RecvQ and SendQ are 0 while Asleep is false.
 type Rest struct {
-	Asleep bool // all threads of all server processes sleep
+	Asleep bool // all threads of all server processes sleep, and slept while the queues were read
 	RecvQ  int  // bytes the server has not read yet, over all its sockets
 	SendQ  int  // bytes not yet acknowledged by the peer
 	Alive  bool // the main process is alive

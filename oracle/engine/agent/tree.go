@@ -1,0 +1,255 @@
+package agent
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"nginxoracle/oracle/engine/proto"
+)
+
+// reset empties the work tree and the other folders that a server may have
+// written to, and writes files.
+func (a *agent) reset(files []proto.File) error {
+	pids, err := others()
+	if err != nil {
+		return err
+	}
+	if a.server != 0 || len(pids) > 0 {
+		return fmt.Errorf("reset: a server is still running (processes %v)", pids)
+	}
+	a.reaper.reset()
+	if err := empty(proto.CellDir, ""); err != nil {
+		return err
+	}
+	if err := a.resetScratch(); err != nil {
+		return err
+	}
+	if err := a.own(proto.CellDir); err != nil {
+		return err
+	}
+	for _, f := range files {
+		if err := a.write(f); err != nil {
+			return fmt.Errorf("reset: %w", err)
+		}
+	}
+	// Writing into a folder changes its time: folders' times come last.
+	for _, f := range files {
+		if f.Link == "" {
+			if err := setTime(f); err != nil {
+				return fmt.Errorf("reset: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// empty removes everything in dir but the entry named keep.
+func empty(dir, keep string) error {
+	names, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, n := range names {
+		if n.Name() == keep {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(dir, n.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inside is the absolute form of a path relative to the work tree.
+func inside(path string) (string, error) {
+	if !filepath.IsLocal(strings.TrimSuffix(path, "/")) {
+		return "", fmt.Errorf("path %q: want a path relative to %s", path, proto.CellDir)
+	}
+	return filepath.Join(proto.CellDir, path), nil
+}
+
+func (a *agent) write(f proto.File) error {
+	path, err := inside(f.Path)
+	if err != nil {
+		return err
+	}
+	if err := a.parents(path); err != nil {
+		return err
+	}
+	switch {
+	case f.Link != "":
+		if err := os.Symlink(f.Link, path); err != nil {
+			return err
+		}
+	case f.Dir:
+		if err := os.Mkdir(path, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	default:
+		if err := os.WriteFile(path, f.Data, 0o644); err != nil {
+			return err
+		}
+	}
+	if err := a.own(path); err != nil {
+		return err
+	}
+	if f.Link == "" && f.Mode != 0 {
+		if err := unix.Chmod(path, f.Mode); err != nil {
+			return &fs.PathError{Op: "chmod", Path: path, Err: err}
+		}
+	}
+	return nil
+}
+
+// parents makes the folders above path, owned by the server's user.
+func (a *agent) parents(path string) error {
+	dir := filepath.Dir(path)
+	if len(dir) <= len(proto.CellDir) || isDir(dir) {
+		return nil
+	}
+	if err := a.parents(dir); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return err
+	}
+	return a.own(dir)
+}
+
+func setTime(f proto.File) error {
+	path, err := inside(f.Path)
+	if err != nil || f.MTime == 0 {
+		return err
+	}
+	t := []unix.Timespec{{Sec: f.MTime}, {Sec: f.MTime}}
+	if err := unix.UtimesNanoAt(unix.AT_FDCWD, path, t, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return &fs.PathError{Op: "set time", Path: path, Err: err}
+	}
+	return nil
+}
+
+// treeBytes bounds what tree hands out: a sparse file can be larger than its file system.
+const treeBytes = 256 << 20
+
+// tree reads the work tree, in lexical order.
+func tree() ([]proto.File, error) {
+	var files []proto.File
+	left := int64(treeBytes)
+	err := filepath.WalkDir(proto.CellDir, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || path == proto.CellDir {
+			return err
+		}
+		var st unix.Stat_t
+		if err := unix.Lstat(path, &st); err != nil {
+			return &fs.PathError{Op: "lstat", Path: path, Err: err}
+		}
+		f := proto.File{
+			Path:  strings.TrimPrefix(path, proto.CellDir+"/"),
+			Mode:  st.Mode & 0o7777,
+			MTime: st.Mtim.Sec,
+			Size:  st.Size,
+		}
+		switch st.Mode & unix.S_IFMT {
+		case unix.S_IFDIR:
+			f.Dir, f.Size = true, 0
+		case unix.S_IFLNK:
+			f.Link, err = os.Readlink(path)
+		case unix.S_IFREG:
+			f.Data, err = readFile(path, min(left, st.Size))
+			left -= int64(len(f.Data))
+		default:
+			f.Mode = st.Mode
+		}
+		files = append(files, f)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the work tree: %w", err)
+	}
+	return files, nil
+}
+
+func readFile(path string, limit int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, limit))
+}
+
+// change carries out one change of the work tree.
+func (a *agent) change(op string, args []string, data []byte) error {
+	want := map[string]int{"write": 1, "remove": 1, "rename": 2, "chmod": 2, "mkdir": 1}
+	n, ok := want[op]
+	switch {
+	case !ok:
+		return fmt.Errorf("do %q: want write, remove, rename, chmod or mkdir", op)
+	case len(args) < n:
+		return fmt.Errorf("do %s: want %d arguments, have %d", op, n, len(args))
+	}
+	path, err := inside(args[0])
+	if err != nil {
+		return fmt.Errorf("do %s: %w", op, err)
+	}
+	switch op {
+	case "write":
+		f := proto.File{Path: args[0], Data: data}
+		if len(args) > 1 {
+			if f.Mode, err = parseMode(args[1]); err != nil {
+				return fmt.Errorf("do write: %w", err)
+			}
+		}
+		err = a.write(f)
+	case "remove":
+		err = os.RemoveAll(path)
+	case "rename":
+		var to string
+		if to, err = inside(args[1]); err == nil {
+			err = os.Rename(path, to)
+		}
+	case "chmod":
+		var mode uint32
+		if mode, err = parseMode(args[1]); err == nil {
+			err = unix.Chmod(path, mode)
+		}
+	case "mkdir":
+		err = a.write(proto.File{Path: args[0], Dir: true})
+	}
+	if err != nil {
+		return fmt.Errorf("do %s %s: %w", op, args[0], err)
+	}
+	return nil
+}
+
+func parseMode(s string) (uint32, error) {
+	v, err := strconv.ParseUint(s, 8, 12)
+	if err != nil {
+		return 0, fmt.Errorf("mode %q: want octal digits such as 0644", s)
+	}
+	return uint32(v), nil
+}
+
+// hash is the SHA-256 of a file, in hexadecimal.
+func hash(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}

@@ -1,0 +1,58 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"nginxoracle/oracle/engine/agent"
+)
+
+// Kinds of cell.
+const (
+	Local     = "local"
+	Container = "container"
+)
+
+// DefaultTreeBytes bounds the work tree, so that a target that fills it is a
+// finding and not the machine's trouble.
+const DefaultTreeBytes = 64 << 20
+
+// Options say what cell to open.
+type Options struct {
+	Kind      string // Local or Container
+	Target    Target
+	TreeBytes int64  // bound of /cell; 0: DefaultTreeBytes
+	Agent     string // a binary that calls Agent first; "": this one
+}
+
+// Open opens a cell. The program must call Agent first thing in main.
+func Open(ctx context.Context, o Options) (Cell, error) {
+	if o.TreeBytes == 0 {
+		o.TreeBytes = DefaultTreeBytes
+	}
+	if o.Agent == "" {
+		o.Agent = "/proc/self/exe"
+	}
+	var c *cell
+	var err error
+	switch o.Kind {
+	case Local:
+		c, err = openLocal(ctx, o)
+	default:
+		err = errors.New("want local or container")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open a %s cell for %s: %w", o.Kind, o.Target.Name, err)
+	}
+	return c, nil
+}
+
+// Agent turns this process into a cell's agent when it was started as one, and
+// does not return then. Every program and every TestMain that opens cells calls it first.
+func Agent() {
+	if len(os.Args) > 1 && os.Args[1] == agent.Arg {
+		os.Exit(agent.Main(os.Args[2:]))
+	}
+}

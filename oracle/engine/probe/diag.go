@@ -1,0 +1,191 @@
+package probe
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// From linux/sock_diag.h, linux/inet_diag.h and linux/unix_diag.h.
+const (
+	tcpdiagGetsock   = 18 // both families in one walk of the kernel's table
+	sockDiagByFamily = 20
+
+	inetReqLen   = 60 // struct inet_diag_req
+	inetMsgLen   = 72 // struct inet_diag_msg
+	inetDiagMark = 15 // attribute: the socket's mark
+
+	unixReqLen       = 24 // struct unix_diag_req
+	unixMsgLen       = 16 // struct unix_diag_msg
+	unixShowRqlen    = 0x10
+	unixShowName     = 0x01
+	unixDiagName     = 0
+	unixDiagRqlen    = 4
+	unixStateListen  = 10
+	tcpEstablished   = 1
+	tcpSynSent       = 2
+	tcpSynRecv       = 3
+	tcpFinWait1      = 4
+	tcpFinWait2      = 5
+	tcpTimeWait      = 6
+	tcpClose         = 7
+	tcpCloseWait     = 8
+	tcpLastAck       = 9
+	tcpListen        = 10
+	tcpClosing       = 11
+	tcpNewSynRecv    = 12
+	allButTimeWait   = 0x1fff &^ (1<<tcpTimeWait | 1<<tcpClose | 1<<tcpFinWait2)
+	nlmsgHdrLen      = 16
+	diagReceiveBytes = 64 << 10
+)
+
+// OpenDiag opens a sock_diag socket of the caller's network namespace.
+func OpenDiag() (int, error) {
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)
+	if err != nil {
+		return -1, fmt.Errorf("open sock_diag: %w", err)
+	}
+	// A dump always ends with a message; the limit only keeps a broken kernel from hanging a campaign.
+	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: 5}); err != nil {
+		unix.Close(fd)
+		return -1, fmt.Errorf("open sock_diag: %w", err)
+	}
+	return fd, nil
+}
+
+// socket is one row of a dump.
+type socket struct {
+	state      uint8
+	port       uint16 // own port (TCP)
+	recv, send int
+	mark       uint32
+	inode      uint32
+	name       string // own address (Unix)
+	addr       [16]byte
+	family     uint8
+}
+
+// tcp dumps the TCP sockets, of IPv4 and IPv6, in the states given.
+func (p *Prober) tcp(states uint32, each func(*socket)) error {
+	req := p.req[:nlmsgHdrLen+inetReqLen]
+	clear(req)
+	binary.NativeEndian.PutUint32(req[nlmsgHdrLen+52:], states)
+	return p.dump(tcpdiagGetsock, req, func(m []byte) error {
+		if len(m) < inetMsgLen {
+			return errors.New("short inet_diag_msg")
+		}
+		s := &p.row
+		*s = socket{
+			family: m[0],
+			state:  m[1],
+			port:   binary.BigEndian.Uint16(m[4:]),
+			recv:   int(binary.NativeEndian.Uint32(m[56:])),
+			send:   int(binary.NativeEndian.Uint32(m[60:])),
+			inode:  binary.NativeEndian.Uint32(m[68:]),
+		}
+		copy(s.addr[:], m[8:24])
+		attributes(m[inetMsgLen:], func(kind uint16, v []byte) {
+			if kind == inetDiagMark && len(v) >= 4 {
+				s.mark = binary.NativeEndian.Uint32(v)
+			}
+		})
+		each(s)
+		return nil
+	})
+}
+
+// unix dumps the Unix sockets.
+func (p *Prober) unix(each func(*socket)) error {
+	req := p.req[:nlmsgHdrLen+unixReqLen]
+	clear(req)
+	req[nlmsgHdrLen] = unix.AF_UNIX
+	binary.NativeEndian.PutUint32(req[nlmsgHdrLen+4:], ^uint32(0))
+	binary.NativeEndian.PutUint32(req[nlmsgHdrLen+12:], unixShowRqlen|unixShowName)
+	return p.dump(sockDiagByFamily, req, func(m []byte) error {
+		if len(m) < unixMsgLen {
+			return errors.New("short unix_diag_msg")
+		}
+		s := &p.row
+		*s = socket{family: m[0], state: m[2], inode: binary.NativeEndian.Uint32(m[4:])}
+		attributes(m[unixMsgLen:], func(kind uint16, v []byte) {
+			switch {
+			case kind == unixDiagName:
+				s.name = string(bytes.TrimRight(v, "\x00"))
+			case kind == unixDiagRqlen && len(v) >= 8:
+				s.recv = int(binary.NativeEndian.Uint32(v))
+				s.send = int(binary.NativeEndian.Uint32(v[4:]))
+			}
+		})
+		each(s)
+		return nil
+	})
+}
+
+// dump sends a dump request and calls each for every message.
+func (p *Prober) dump(kind uint16, req []byte, each func([]byte) error) error {
+	p.seq++
+	binary.NativeEndian.PutUint32(req[0:], uint32(len(req)))
+	binary.NativeEndian.PutUint16(req[4:], kind)
+	binary.NativeEndian.PutUint16(req[6:], unix.NLM_F_REQUEST|unix.NLM_F_DUMP)
+	binary.NativeEndian.PutUint32(req[8:], p.seq)
+	binary.NativeEndian.PutUint32(req[12:], 0)
+	if err := retry(func() error { _, err := unix.Write(p.diag, req); return err }); err != nil {
+		return fmt.Errorf("sock_diag: write: %w", err)
+	}
+	for {
+		var n int
+		err := retry(func() (err error) { n, err = unix.Read(p.diag, p.buf); return })
+		if err != nil {
+			return fmt.Errorf("sock_diag: read: %w", err)
+		}
+		for b := p.buf[:n]; len(b) >= nlmsgHdrLen; {
+			size := int(binary.NativeEndian.Uint32(b))
+			if size < nlmsgHdrLen || size > len(b) {
+				return errors.New("sock_diag: message is cut off")
+			}
+			body := b[nlmsgHdrLen:size]
+			if binary.NativeEndian.Uint32(b[8:]) == p.seq {
+				switch binary.NativeEndian.Uint16(b[4:]) {
+				case unix.NLMSG_DONE:
+					return nil
+				case unix.NLMSG_ERROR:
+					if len(body) >= 4 {
+						if e := -int32(binary.NativeEndian.Uint32(body)); e != 0 {
+							return fmt.Errorf("sock_diag: %w", unix.Errno(e))
+						}
+					}
+					return errors.New("sock_diag: error without a number")
+				default:
+					if err := each(body); err != nil {
+						return fmt.Errorf("sock_diag: %w", err)
+					}
+				}
+			}
+			b = b[min(align4(size), len(b)):]
+		}
+	}
+}
+
+func attributes(b []byte, each func(kind uint16, v []byte)) {
+	for len(b) >= 4 {
+		size := int(binary.NativeEndian.Uint16(b))
+		if size < 4 || size > len(b) {
+			return
+		}
+		each(binary.NativeEndian.Uint16(b[2:]), b[4:size])
+		b = b[min(align4(size), len(b)):]
+	}
+}
+
+func align4(n int) int { return (n + 3) &^ 3 }
+
+func retry(f func() error) error {
+	for {
+		if err := f(); err != unix.EINTR {
+			return err
+		}
+	}
+}

@@ -1,0 +1,232 @@
+// Package probe asks the kernel whether the server in a cell is at rest. It works
+// on two descriptors that belong to the cell, a /proc folder and a sock_diag
+// socket, and can therefore be used by the agent inside as well as by the oracle
+// outside, who then needs no round trip.
+//
+// Whose a socket is: every socket that the oracle uses inside a cell is made by
+// the agent with the mark proto.Mark, and what such a listener accepts inherits the
+// mark (ir_mark in the kernel's tcp_v4_conn_request); the server's sockets have no mark. Unix
+// sockets have no marks; there the oracle's are known by inode and by the
+// addresses on which it listens.
+package probe
+
+import (
+	"fmt"
+	"net/netip"
+
+	"golang.org/x/sys/unix"
+
+	"nginxoracle/oracle/engine/proto"
+)
+
+// Prober asks about one cell. It is used by one goroutine at a time.
+type Prober struct {
+	proc, diag int
+	procs      map[int]*process
+	buf        []byte
+	small      [256]byte
+	req        [128]byte
+	row        socket
+	seq        uint32
+}
+
+// New takes over the descriptors proc (/proc as the cell sees it, opened for this
+// prober alone) and diag (see OpenDiag).
+func New(proc, diag int) *Prober {
+	return &Prober{proc: proc, diag: diag, procs: map[int]*process{}, buf: make([]byte, diagReceiveBytes)}
+}
+
+// Close closes all that the prober has open.
+func (p *Prober) Close() {
+	for _, q := range p.procs {
+		q.close()
+	}
+	p.procs = nil
+	unix.Close(p.proc)
+	unix.Close(p.diag)
+}
+
+// Mine says which Unix sockets are the oracle's own.
+type Mine struct {
+	Inodes map[uint32]bool
+	Paths  map[string]bool // where the oracle listens
+}
+
+// Rest is what was found. Polling: at least one thread waits for sockets, which
+// is how a server that has finished starting looks.
+type Rest struct {
+	proto.Probe
+	Polling bool
+}
+
+// Rest asks whether the server, whose main process is master, is at rest.
+//
+// Asleep is a proof, not a sample: the threads' states and their counts of turns
+// are read before and after the queues; when every thread slept both times and none
+// had a turn in between, nothing of the server ran while the queues were read.
+// Queues are only read when all threads sleep; otherwise RecvQ and SendQ are 0.
+func (p *Prober) Rest(master int, mine Mine) (Rest, error) {
+	var r Rest
+	if err := p.list(); err != nil {
+		return r, err
+	}
+	r.Procs = len(p.procs)
+	r.Alive = p.procs[master] != nil
+	asleep, err := p.sweep(&r, true)
+	if err != nil {
+		return r, err
+	}
+	for _, q := range p.procs {
+		n, err := p.fds(q)
+		if gone(err) {
+			asleep = false
+			continue
+		}
+		if err != nil {
+			return r, err
+		}
+		r.FDs += n
+	}
+	if !asleep {
+		return r, nil
+	}
+	if err := p.queues(&r, mine); err != nil {
+		return r, err
+	}
+	r.Asleep, err = p.sweep(&r, false)
+	return r, err
+}
+
+// sweep reads all threads; asleep is false as soon as one is not. The first sweep
+// notes every thread's count of turns, the second one compares it.
+func (p *Prober) sweep(r *Rest, first bool) (asleep bool, err error) {
+	for _, q := range p.procs {
+		if first {
+			if err := p.refresh(q, false); gone(err) {
+				return false, nil
+			} else if err != nil {
+				return false, err
+			}
+		}
+		for i := range q.threads {
+			t := &q.threads[i]
+			turns, err := p.turns(t)
+			if gone(err) {
+				return false, p.forget(q)
+			}
+			if err != nil {
+				return false, fmt.Errorf("thread %d: read schedstat: %w", t.tid, err)
+			}
+			if first {
+				t.turns = turns
+			} else if t.turns != turns {
+				return false, nil
+			}
+			s, err := p.state(t)
+			switch {
+			case err != nil:
+				return false, err
+			case s == vanished:
+				return false, p.forget(q)
+			case s == awake:
+				return false, nil
+			case s == polling:
+				r.Polling = true
+			}
+		}
+	}
+	return true, nil
+}
+
+// forget makes the next sweep read q's threads anew: one of them has ended.
+func (p *Prober) forget(q *process) error {
+	if err := p.refresh(q, true); err != nil && !gone(err) {
+		return err
+	}
+	return nil
+}
+
+// queues adds up what waits in the server's sockets.
+func (p *Prober) queues(r *Rest, mine Mine) error {
+	count := func(s *socket) {
+		switch s.state {
+		case tcpListen:
+			if s.mark != proto.Mark {
+				r.RecvQ += s.recv // connections not accepted yet
+			}
+		case tcpSynSent, tcpSynRecv, tcpNewSynRecv:
+			r.SendQ++ // on its way; the answer comes at once or not at all
+		default:
+			if s.mark == proto.Mark {
+				return
+			}
+			r.SendQ += s.send
+			r.RecvQ += s.recv
+			if s.recv > 0 && peerClosed(s.state) {
+				r.RecvQ-- // the peer's FIN takes a sequence number and is never "read"
+			}
+		}
+	}
+	if err := p.tcp(allButTimeWait, count); err != nil {
+		return err
+	}
+	return p.unix(func(s *socket) {
+		if !mine.Inodes[s.inode] && !mine.Paths[s.name] {
+			r.RecvQ += s.recv // of a listener: connections not accepted yet
+		}
+	})
+}
+
+// peerClosed tells whether a connection in this state has had the peer's FIN.
+func peerClosed(state uint8) bool {
+	return state == tcpCloseWait || state == tcpLastAck || state == tcpClosing
+}
+
+// Addr is an address on which a server may listen.
+type Addr struct {
+	Path string   // a Unix socket, or
+	IP   [16]byte // an address as inet_diag gives it, and
+	Port uint16
+	Six  bool
+}
+
+// Listening tells whether sockets of the server listen on all of addrs. A
+// wildcard address of the family, or [::] for IPv4, counts too.
+func (p *Prober) Listening(addrs []Addr) (bool, error) {
+	left := make(map[Addr]bool, len(addrs))
+	for _, a := range addrs {
+		left[a] = true
+	}
+	see := func(s *socket) {
+		if s.state != tcpListen || s.mark == proto.Mark {
+			return
+		}
+		six := s.family == unix.AF_INET6
+		for a := range left {
+			if a.Path == "" && a.Port == s.port && (a.Six == six && a.IP == s.addr || s.addr == [16]byte{} && (six || !a.Six)) {
+				delete(left, a)
+			}
+		}
+	}
+	if err := p.tcp(1<<tcpListen, see); err != nil {
+		return false, err
+	}
+	err := p.unix(func(s *socket) {
+		if s.state == unixStateListen {
+			delete(left, Addr{Path: s.name})
+		}
+	})
+	return len(left) == 0, err
+}
+
+// AddrOf is an address as a dump shows it.
+func AddrOf(ap netip.AddrPort) Addr {
+	a := Addr{Port: ap.Port(), Six: ap.Addr().Is6() && !ap.Addr().Is4In6()}
+	if a.Six {
+		a.IP = ap.Addr().As16()
+	} else {
+		v4 := ap.Addr().Unmap().As4()
+		copy(a.IP[:], v4[:])
+	}
+	return a
+}

@@ -1,0 +1,280 @@
+package probe
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// firstPid is the position in /proc's listing from which on only processes come
+// (FIRST_PROCESS_ENTRY in the kernel's fs/proc/internal.h); skipping the static
+// entries makes a listing several times cheaper. A kernel that counted otherwise
+// would show more names, which are skipped by their form.
+const firstPid = 256
+
+// process is one process of the cell with what is kept open of it. Files of
+// /proc/PID stay bound to that process: a reused pid cannot be taken for it.
+type process struct {
+	pid     int
+	task    int // /proc/PID/task
+	nlink   uint64
+	threads []thread
+	seen    bool
+}
+
+type thread struct {
+	tid   int
+	call  int // /proc/PID/task/TID/syscall
+	sched int // /proc/PID/task/TID/schedstat; -1 where the kernel has none
+	turns uint64
+}
+
+func (t *thread) close() {
+	unix.Close(t.call)
+	if t.sched >= 0 {
+		unix.Close(t.sched)
+	}
+}
+
+func (q *process) close() {
+	unix.Close(q.task)
+	for i := range q.threads {
+		q.threads[i].close()
+	}
+}
+
+// gone tells whether a file of /proc says that its process has ended.
+func gone(err error) bool { return errors.Is(err, unix.ESRCH) || errors.Is(err, unix.ENOENT) }
+
+// list brings p.procs up to date: every process but process 1, which is the agent.
+func (p *Prober) list() error {
+	if _, err := unix.Seek(p.proc, firstPid, 0); err != nil {
+		return fmt.Errorf("list processes: seek: %w", err)
+	}
+	for _, q := range p.procs {
+		q.seen = false
+	}
+	for {
+		n, err := unix.Getdents(p.proc, p.buf)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("list processes: getdents: %w", err)
+		}
+		if n <= 0 {
+			break
+		}
+		for b := p.buf[:n]; len(b) > 0; {
+			var pid int
+			pid, b = direntNumber(b)
+			if pid <= 1 {
+				continue
+			}
+			q := p.procs[pid]
+			if q == nil {
+				if q, err = p.open(pid); gone(err) {
+					continue
+				} else if err != nil {
+					return err
+				}
+				p.procs[pid] = q
+			}
+			q.seen = true
+		}
+	}
+	for pid, q := range p.procs {
+		if !q.seen {
+			q.close()
+			delete(p.procs, pid)
+		}
+	}
+	return nil
+}
+
+// direntNumber is the first entry's name of a getdents64 buffer as a number (0
+// if it is none), and the rest of the buffer.
+func direntNumber(b []byte) (int, []byte) {
+	const nameAt = 19 // offset of d_name
+	if len(b) < nameAt {
+		return 0, nil
+	}
+	size := int(b[16]) | int(b[17])<<8
+	if size < nameAt || size > len(b) {
+		return 0, nil
+	}
+	n := 0
+	for _, c := range b[nameAt:size] {
+		if c == 0 {
+			break
+		}
+		if c < '0' || c > '9' {
+			return 0, b[size:]
+		}
+		n = n*10 + int(c-'0')
+	}
+	return n, b[size:]
+}
+
+func (p *Prober) open(pid int) (*process, error) {
+	task, err := unix.Openat(p.proc, strconv.Itoa(pid)+"/task", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("open process %d: %w", pid, err)
+	}
+	return &process{pid: pid, task: task}, nil
+}
+
+// refresh reads the threads of q anew when their number changed or force is set.
+func (p *Prober) refresh(q *process, force bool) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(q.task, &st); err != nil {
+		return fmt.Errorf("process %d: %w", q.pid, err)
+	}
+	if !force && uint64(st.Nlink) == q.nlink {
+		return nil
+	}
+	q.nlink = uint64(st.Nlink)
+	for i := range q.threads {
+		q.threads[i].close()
+	}
+	q.threads = q.threads[:0]
+	if _, err := unix.Seek(q.task, 0, 0); err != nil {
+		return fmt.Errorf("process %d: threads: %w", q.pid, err)
+	}
+	for {
+		n, err := unix.Getdents(q.task, p.buf)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("process %d: threads: %w", q.pid, err)
+		}
+		if n <= 0 {
+			return nil
+		}
+		for b := p.buf[:n]; len(b) > 0; {
+			var tid int
+			if tid, b = direntNumber(b); tid == 0 {
+				continue
+			}
+			t := thread{tid: tid}
+			name := strconv.Itoa(tid)
+			if t.call, err = unix.Openat(q.task, name+"/syscall", unix.O_RDONLY|unix.O_CLOEXEC, 0); gone(err) {
+				continue
+			} else if err != nil {
+				return fmt.Errorf("process %d: thread %d: open syscall: %w", q.pid, tid, err)
+			}
+			if t.sched, err = unix.Openat(q.task, name+"/schedstat", unix.O_RDONLY|unix.O_CLOEXEC, 0); err != nil {
+				t.sched = -1
+			}
+			q.threads = append(q.threads, t)
+		}
+	}
+}
+
+// turns is how often the thread was given a processor. It stays the same exactly
+// as long as the thread does not run. Without schedstat it is 0.
+func (p *Prober) turns(t *thread) (uint64, error) {
+	if t.sched < 0 {
+		return 0, nil
+	}
+	n, err := unix.Pread(t.sched, p.small[:], 0)
+	if err != nil {
+		return 0, err
+	}
+	f := bytes.TrimRight(p.small[:n], "\n")
+	i := bytes.LastIndexByte(f, ' ')
+	var v uint64
+	for _, c := range f[i+1:] {
+		v = v*10 + uint64(c-'0')
+	}
+	return v, nil
+}
+
+// sleep is what a thread does.
+type sleep int
+
+const (
+	awake    sleep = iota
+	idle           // sleeps until a signal, a timer or another thread wakes it
+	polling        // sleeps in epoll_wait or its like
+	vanished       // the thread has ended
+)
+
+// state asks what the thread does now: the number of the system call in which it
+// sleeps (proc(5), /proc/PID/syscall), or "running".
+func (p *Prober) state(t *thread) (sleep, error) {
+	n, err := unix.Pread(t.call, p.small[:], 0)
+	switch {
+	case gone(err):
+		return vanished, nil
+	case err != nil:
+		return awake, fmt.Errorf("thread %d: read syscall: %w", t.tid, err)
+	case n == 0:
+		return vanished, nil
+	}
+	nr := -1
+	for _, c := range p.small[:n] {
+		if c < '0' || c > '9' {
+			break
+		}
+		if nr < 0 {
+			nr = 0
+		}
+		nr = nr*10 + int(c-'0')
+	}
+	if nr < 0 {
+		return awake, nil // "running", or a sleep outside any system call
+	}
+	return sleepOf(nr), nil
+}
+
+// sleepOf tells a sleep that only the outside ends from a sleep inside some work
+// (a write to a pipe that is full, a lock on a disk, …), which counts as awake.
+func sleepOf(nr int) sleep {
+	for _, c := range pollCalls {
+		if c == nr {
+			return polling
+		}
+	}
+	for _, c := range idleCalls {
+		if c == nr {
+			return idle
+		}
+	}
+	return awake
+}
+
+// idleCalls are the calls in which a thread waits for another thread, a signal
+// or a timer; nginx's master sleeps in rt_sigsuspend, Go's idle threads in futex.
+var idleCalls = []int{
+	unix.SYS_FUTEX, unix.SYS_RT_SIGSUSPEND, unix.SYS_RT_SIGTIMEDWAIT, unix.SYS_NANOSLEEP,
+	unix.SYS_CLOCK_NANOSLEEP, unix.SYS_WAIT4, unix.SYS_WAITID, unix.SYS_RESTART_SYSCALL,
+}
+
+// fds counts the open descriptors of a process.
+func (p *Prober) fds(q *process) (int, error) {
+	name := strconv.Itoa(q.pid) + "/fd"
+	var st unix.Stat_t
+	if err := unix.Fstatat(p.proc, name, &st, 0); err != nil {
+		return 0, fmt.Errorf("process %d: descriptors: %w", q.pid, err)
+	}
+	if st.Size > 0 { // since Linux 6.2 the size is their number
+		return int(st.Size), nil
+	}
+	fd, err := unix.Openat(p.proc, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return 0, fmt.Errorf("process %d: descriptors: %w", q.pid, err)
+	}
+	d := os.NewFile(uintptr(fd), name)
+	defer d.Close()
+	names, err := d.Readdirnames(-1)
+	if err != nil {
+		return 0, fmt.Errorf("process %d: descriptors: %w", q.pid, err)
+	}
+	return len(names), nil
+}
