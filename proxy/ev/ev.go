@@ -18,11 +18,15 @@ type Sys interface {
 	Bind(fd int, a Addr) error
 	SockError(fd int) error // SO_ERROR
 	SetInt(fd, level, opt, v int) error
+	LingerReset(fd int) error // SO_LINGER of 0 seconds: the close is a reset
 	Shutdown(fd, how int) error
 	Close(fd int) error
 	LocalAddr(fd int) (Addr, error)
 
-	EpollAdd(fd int, slot, gen uint32, read, write bool) error // edge-triggered, EPOLLRDHUP
+	Listen(fd, backlog int) error
+	GetInt(fd, level, opt int) (int, error)
+
+	EpollAdd(fd int, slot, gen uint32, mode Mode) error
 	EpollDel(fd int) error
 	EpollWait(evs []Ready, timeoutMs int) (int, error) // -1 = for ever; Wake interrupts it
 	Wake()                                             // from any goroutine (eventfd)
@@ -30,6 +34,15 @@ type Sys interface {
 	Now() (sec int64, msec int) // wall clock, as ngx_time_update
 	Mono() int64                // monotonic milliseconds, for timers (ngx_current_msec)
 }
+
+// Mode is how a descriptor is watched.
+type Mode int
+
+const (
+	Both            Mode = iota // a connection: reading, writing and RDHUP, edge-triggered
+	Accept                      // a listening socket: reading, level-triggered
+	AcceptExclusive             // the same, waking one of the workers that watch it
+)
 
 // Ready is one reported descriptor.
 type Ready struct {
@@ -54,17 +67,26 @@ type Event struct {
 	Conn    *Conn
 	Write   bool
 
-	Ready    bool
-	Active   bool
-	EOF      bool // RDHUP/EOF seen pending
-	Error    bool
-	TimedOut bool
-	Delayed  bool
-	TimerSet bool
-	Posted   bool
+	Ready  bool
+	Active bool
+	EOF    bool // the end of the stream has been read
+	// PendingEOF: the peer has closed its side (RDHUP); what is left can still be read.
+	PendingEOF bool
+	// Cancelable timers do not keep a worker that is shutting down.
+	Cancelable bool
+	Error      bool
+	TimedOut   bool
+	Delayed    bool
+	TimerSet   bool
+	Posted     bool
 
-	timerKey int64 // monotonic ms
-	heapIdx  int
+	timerKey   int64 // monotonic ms
+	timerSeq   uint64
+	heapIdx    int
+	drained    bool // nothing more to read until the kernel reports
+	accept     bool // of a listening socket
+	queue      *queue
+	prev, next *Event
 }
 
 // Rc of reads and writes, as in nginx.
@@ -91,10 +113,20 @@ type IO interface {
 	Sendfile(c *Conn, file int, off *int64, n int) (sent int, ok bool)
 }
 
+// LogError says how grave a fault of a connection is (NGX_ERROR_*).
+type LogError int8
+
+const (
+	ErrorAlert LogError = iota
+	ErrorErr
+	ErrorInfo
+	ErrorIgnoreReset // ECONNRESET is no fault
+)
+
 // Conn is a connection: a descriptor, its two events, and its place in the table.
 // Its identity in epoll is slot and generation, never the descriptor.
 type Conn struct {
-	FD    int
+	FD    int // -1 = closed
 	Read  Event
 	Write Event
 	Data  any // the owner's: *http.Connection, *http.Request, *upstream.Upstream
@@ -106,7 +138,7 @@ type Conn struct {
 	Number   uint64 // ngx_connection_t.number, for "*N" in logs
 	Peer     Addr
 	Local    Addr
-	PeerText string // without the port
+	PeerText string // without the port; lives as long as the connection
 	Listener *Listener
 	Sent     int64
 	Requests int
@@ -118,10 +150,26 @@ type Conn struct {
 	SendLowat                                bool
 	Error                                    bool
 	NeedLastBuf, NeedFlushBuf                bool
+	LogError                                 LogError
 
-	slot, gen uint32
-	next      *Conn
+	// Cache is the owner's memory that stays with the slot when the connection is closed, to be
+	// used again by the next one.
+	Cache any
+
+	slot, gen            uint32
+	next                 *Conn // free list
+	reusePrev, reuseNext *Conn
+	log                  elog.Log
+	text                 [64]byte
+	bound                bool // Local is known
 }
+
+// Values of TCPNodelay and TCPNopush (ngx_connection.h).
+const (
+	TCPUnset = iota
+	TCPSet
+	TCPDisabled
+)
 
 // Listener is a listening socket.
 type Listener struct {
@@ -133,21 +181,9 @@ type Listener struct {
 	Data    any         // http: the addresses and servers of the port
 	Log     *elog.Log
 	Opts    any
-}
 
-// Contract (owner: p1). Loop is one per worker, on a locked thread:
-//
-//	func NewLoop(sys Sys, connections int, log *elog.Log) *Loop
-//	func (l *Loop) Run()                      // until Stop
-//	func (l *Loop) Now() (sec int64, msec int) // cached, updated once a turn
-//	func (l *Loop) Mono() int64
-//	func (l *Loop) NewConn(fd int) *Conn       // nil when worker_connections are not enough (logs nginx's text); registers nothing
-//	func (l *Loop) Add(c *Conn) error          // epoll, both directions, once
-//	func (l *Loop) CloseConn(c *Conn)          // del timers and posted events, close(fd), free slot (generation++)
-//	func (l *Loop) AddTimer(e *Event, ms int64); DelTimer(e *Event)
-//	func (l *Loop) Post(e *Event); PostNext(e *Event)
-//	func (l *Loop) Call(f func())              // from another goroutine: run f on the loop
-//	func (l *Loop) Reusable(c *Conn, on bool)  // the queue of idle connections (ngx_reusable_connection)
-//	func (c *Conn) Recv(p []byte) int … Send, Writev, Sendfile: through c.IO
-//	files, never through Loop since they do not block for long: ev.Open, Fstat, Stat, Lstat, Pread, Pwrite, WriteFD, CloseFD,
-//	Unlink, Mkdir, Rename, ReadDir … thin wrappers of x/sys/unix that retry EINTR.
+	Wildcard bool // the local address of a connection has to be asked for
+	Deferred bool // TCP_DEFER_ACCEPT: there is something to read at once
+
+	conn *Conn
+}

@@ -1,4 +1,194 @@
 package ev
 
-// Loop is the event loop of one worker.
-type Loop struct{}
+import (
+	"runtime/debug"
+	"sync"
+	"syscall"
+
+	"nginxoracle/proxy/elog"
+)
+
+// Loop is the event loop of one worker. Only its own goroutine may call it, but for Call and Stop.
+type Loop struct {
+	Sys Sys
+	Log *elog.Log
+
+	// MultiAccept: take all waiting connections at once. AcceptDelay, in ms, is how long accepting
+	// pauses when there are no more descriptors. PostEvents: accept first, then timers, then the
+	// rest (nginx with accept_mutex); otherwise events are handled in the kernel's order.
+	MultiAccept bool
+	AcceptDelay int64
+	PostEvents  bool
+	Exclusive   bool // listening sockets wake one worker only
+
+	// Panicked is told of a panic in a handler, with the stack in the text; the connection of the
+	// event, if any, is closed after it.
+	Panicked func(c *Conn)
+	// Accepted may look at a new connection before its handler does (debug_connection).
+	Accepted func(c *Conn)
+
+	mono int64
+	sec  int64
+	msec int
+
+	timers                           timers
+	posted, postedNext, postedAccept queue
+	ready                            []Ready
+	table                            table
+	listeners                        []*Listener
+	acceptPaused                     bool
+	dates                            dates
+	stop                             bool
+	depth                            int
+
+	mu    sync.Mutex
+	calls []func()
+	spare []func()
+}
+
+// NewLoop makes a loop with a table of so many connections (worker_connections).
+func NewLoop(sys Sys, connections int, log *elog.Log) *Loop {
+	l := &Loop{Sys: sys, Log: log, AcceptDelay: 500, ready: make([]Ready, 512)}
+	l.table.limit = connections
+	l.table.free = connections
+	l.updateTime()
+	return l
+}
+
+func (l *Loop) updateTime() {
+	l.sec, l.msec = l.Sys.Now()
+	l.mono = l.Sys.Mono()
+}
+
+// Now is the wall clock at the last return from the kernel (ngx_time, ngx_timeofday).
+func (l *Loop) Now() (sec int64, msec int) { return l.sec, l.msec }
+
+// Mono is the monotonic clock in ms at the last return from the kernel (ngx_current_msec).
+func (l *Loop) Mono() int64 { return l.mono }
+
+// UpdateTime reads the clocks in the middle of a turn (ngx_time_update).
+func (l *Loop) UpdateTime() { l.updateTime() }
+
+// Call runs f on the loop, soon. It may be called from any goroutine.
+func (l *Loop) Call(f func()) {
+	l.mu.Lock()
+	l.calls = append(l.calls, f)
+	l.mu.Unlock()
+	l.Sys.Wake()
+}
+
+// Stop ends Run after the present turn.
+func (l *Loop) Stop() { l.Call(func() { l.stop = true }) }
+
+func (l *Loop) runCalls() {
+	l.mu.Lock()
+	l.calls, l.spare = l.spare[:0], l.calls
+	calls := l.spare
+	l.mu.Unlock()
+	for i, f := range calls {
+		f()
+		calls[i] = nil
+	}
+}
+
+// Run turns until Stop.
+func (l *Loop) Run() {
+	for !l.stop {
+		l.Turn()
+	}
+}
+
+// Turn is one round: wait, then what the kernel reports, timers, and posted events
+// (ngx_event.c, ngx_process_events_and_timers).
+func (l *Loop) Turn() {
+	timeout := l.nextTimer()
+	if l.movePostedNext() || l.posted.head != nil {
+		timeout = 0
+	}
+	n, err := l.Sys.EpollWait(l.ready, timeout)
+	l.updateTime()
+	if err != nil && err != syscall.EINTR {
+		l.Log.Err(elog.Alert, err, "epoll_wait() failed")
+	}
+	for i := 0; i < n; i++ {
+		l.report(&l.ready[i])
+	}
+	l.runPosted(&l.postedAccept)
+	l.expireTimers()
+	l.runPosted(&l.posted)
+}
+
+// report hands one descriptor's news to its events. A report for a connection that has been closed
+// in this batch names a generation that is no more.
+func (l *Loop) report(r *Ready) {
+	if r.Slot == wakeSlot {
+		l.runCalls()
+		return
+	}
+	c := l.table.at(r.Slot)
+	if c == nil || c.FD == -1 || c.gen != r.Gen {
+		return
+	}
+	if r.Error || r.Hup {
+		r.Read, r.Write = true, true
+	}
+	rev, wev := &c.Read, &c.Write
+	if r.Read && rev.Active {
+		if r.RdHup {
+			rev.PendingEOF = true
+		}
+		rev.Ready, rev.drained = true, false
+		switch {
+		case !l.PostEvents:
+			l.invoke(rev)
+		case rev.accept:
+			l.postedAccept.push(rev)
+		default:
+			l.posted.push(rev)
+		}
+	}
+	if r.Write && wev.Active {
+		if c.FD == -1 || c.gen != r.Gen {
+			return
+		}
+		wev.Ready = true
+		if l.PostEvents {
+			l.posted.push(wev)
+		} else {
+			l.invoke(wev)
+		}
+	}
+}
+
+// invoke calls a handler; a panic in it costs that connection only.
+func (l *Loop) invoke(e *Event) {
+	if e.Handler == nil {
+		return
+	}
+	defer l.rescue(e.Conn)
+	e.Handler(e)
+}
+
+func (l *Loop) rescue(c *Conn) {
+	v := recover()
+	if v == nil {
+		return
+	}
+	l.Log.Err(elog.Alert, nil, "panic in an event handler: %v: %s", v, debug.Stack())
+	if c == nil || c.FD == -1 || c.Read.accept {
+		return
+	}
+	if l.Panicked != nil {
+		func() {
+			defer func() {
+				if v := recover(); v != nil {
+					l.Log.Err(elog.Alert, nil, "panic while closing a connection: %v", v)
+				}
+			}()
+			l.Panicked(c)
+		}()
+	}
+	if c.FD != -1 {
+		l.CloseConn(c)
+	}
+}

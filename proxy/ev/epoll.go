@@ -1,0 +1,255 @@
+package ev
+
+import (
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// wakeSlot marks the eventfd in epoll's data.
+const wakeSlot = ^uint32(0)
+
+// Epoll is the kernel: the real Sys. Calls that cannot block are raw, so that the Go scheduler is not
+// told of each.
+type Epoll struct {
+	ep, wake int
+	events   []unix.EpollEvent
+	iov      []unix.Iovec
+	raw      unix.RawSockaddrAny
+	start    time.Time
+	last     time.Time
+}
+
+// NewEpoll makes an epoll instance that reports up to events descriptors at once
+// (epoll_events; nginx's default is 512).
+func NewEpoll(events int) (*Epoll, error) {
+	ep, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, err
+	}
+	wake, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
+	if err != nil {
+		unix.Close(ep)
+		return nil, err
+	}
+	e := &Epoll{ep: ep, wake: wake, events: make([]unix.EpollEvent, events), start: time.Now()}
+	ee := unix.EpollEvent{Events: unix.EPOLLIN, Fd: -1}
+	if err := unix.EpollCtl(ep, unix.EPOLL_CTL_ADD, wake, &ee); err != nil {
+		e.Free()
+		return nil, err
+	}
+	return e, nil
+}
+
+// Free closes the instance's own descriptors.
+func (e *Epoll) Free() {
+	unix.Close(e.ep)
+	unix.Close(e.wake)
+}
+
+func errnoErr(e syscall.Errno) error {
+	if e == 0 {
+		return nil
+	}
+	return e
+}
+
+func ptr(p []byte) uintptr {
+	if len(p) == 0 {
+		return 0
+	}
+	return uintptr(unsafe.Pointer(&p[0]))
+}
+
+func (e *Epoll) Read(fd int, p []byte) (int, error) {
+	n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), ptr(p), uintptr(len(p)), 0, 0, 0)
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(n), nil
+}
+
+func (e *Epoll) Write(fd int, p []byte) (int, error) {
+	n, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), ptr(p), uintptr(len(p)), unix.MSG_NOSIGNAL, 0, 0)
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(n), nil
+}
+
+// maxIov is how many pieces one Writev sends at most (IOV_MAX).
+const maxIov = 1024
+
+func (e *Epoll) Writev(fd int, iov [][]byte) (int, error) {
+	e.iov = e.iov[:0]
+	for _, p := range iov {
+		if len(p) == 0 {
+			continue
+		}
+		v := unix.Iovec{Base: &p[0]}
+		v.SetLen(len(p))
+		e.iov = append(e.iov, v)
+		if len(e.iov) == maxIov {
+			break
+		}
+	}
+	if len(e.iov) == 0 {
+		return 0, nil
+	}
+	n, _, errno := unix.RawSyscall(unix.SYS_WRITEV, uintptr(fd), uintptr(unsafe.Pointer(&e.iov[0])), uintptr(len(e.iov)))
+	clear(e.iov)
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(n), nil
+}
+
+// Sendfile may wait for a disk, so the scheduler is told.
+func (e *Epoll) Sendfile(out, in int, off *int64, n int) (int, error) {
+	return unix.Sendfile(out, in, off, n)
+}
+
+func (e *Epoll) Accept(fd int) (int, Addr, error) {
+	n := uint32(unix.SizeofSockaddrAny)
+	var a Addr
+	s, _, errno := unix.RawSyscall6(unix.SYS_ACCEPT4, uintptr(fd), uintptr(unsafe.Pointer(&e.raw)), uintptr(unsafe.Pointer(&n)), unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0, 0)
+	if errno != 0 {
+		return -1, a, errno
+	}
+	a.decode(&e.raw, n)
+	return int(s), a, nil
+}
+
+func (e *Epoll) Socket(a Addr) (int, error) {
+	return unix.Socket(a.Family, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+}
+
+func (e *Epoll) Connect(fd int, a Addr) error {
+	n := a.encode(&e.raw)
+	_, _, errno := unix.RawSyscall(unix.SYS_CONNECT, uintptr(fd), uintptr(unsafe.Pointer(&e.raw)), n)
+	return errnoErr(errno)
+}
+
+func (e *Epoll) Bind(fd int, a Addr) error {
+	n := a.encode(&e.raw)
+	_, _, errno := unix.RawSyscall(unix.SYS_BIND, uintptr(fd), uintptr(unsafe.Pointer(&e.raw)), n)
+	return errnoErr(errno)
+}
+
+func (e *Epoll) Listen(fd, backlog int) error { return unix.Listen(fd, backlog) }
+
+func (e *Epoll) SockError(fd int) error {
+	v, err := e.GetInt(fd, unix.SOL_SOCKET, unix.SO_ERROR)
+	if err != nil {
+		return err
+	}
+	return errnoErr(syscall.Errno(v))
+}
+
+func (e *Epoll) SetInt(fd, level, opt, v int) error { return unix.SetsockoptInt(fd, level, opt, v) }
+
+func (e *Epoll) GetInt(fd, level, opt int) (int, error) { return unix.GetsockoptInt(fd, level, opt) }
+
+func (e *Epoll) LingerReset(fd int) error {
+	return unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
+}
+
+func (e *Epoll) Shutdown(fd, how int) error {
+	_, _, errno := unix.RawSyscall(unix.SYS_SHUTDOWN, uintptr(fd), uintptr(how), 0)
+	return errnoErr(errno)
+}
+
+func (e *Epoll) Close(fd int) error {
+	_, _, errno := unix.RawSyscall(unix.SYS_CLOSE, uintptr(fd), 0, 0)
+	return errnoErr(errno)
+}
+
+func (e *Epoll) LocalAddr(fd int) (Addr, error) {
+	n := uint32(unix.SizeofSockaddrAny)
+	var a Addr
+	_, _, errno := unix.RawSyscall(unix.SYS_GETSOCKNAME, uintptr(fd), uintptr(unsafe.Pointer(&e.raw)), uintptr(unsafe.Pointer(&n)))
+	if errno != 0 {
+		return a, errno
+	}
+	a.decode(&e.raw, n)
+	return a, nil
+}
+
+// modes by Mode.
+var modes = [...]uint32{
+	Both:            unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET&0xffffffff,
+	Accept:          unix.EPOLLIN | unix.EPOLLRDHUP,
+	AcceptExclusive: unix.EPOLLIN | unix.EPOLLEXCLUSIVE,
+}
+
+// The data of an epoll entry are the slot (Fd) and the generation (Pad).
+
+func (e *Epoll) EpollAdd(fd int, slot, gen uint32, mode Mode) error {
+	ee := unix.EpollEvent{Events: modes[mode], Fd: int32(slot), Pad: int32(gen)}
+	_, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_CTL, uintptr(e.ep), unix.EPOLL_CTL_ADD, uintptr(fd), uintptr(unsafe.Pointer(&ee)), 0, 0)
+	return errnoErr(errno)
+}
+
+func (e *Epoll) EpollDel(fd int) error {
+	var ee unix.EpollEvent
+	return unix.EpollCtl(e.ep, unix.EPOLL_CTL_DEL, fd, &ee)
+}
+
+// EpollWait first looks without waiting, which is cheap, and only then lets the scheduler know that
+// it will wait.
+func (e *Epoll) EpollWait(evs []Ready, timeoutMs int) (int, error) {
+	buf := e.events
+	if len(evs) < len(buf) {
+		buf = buf[:len(evs)]
+	}
+	r, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(e.ep), uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)), 0, 0, 0)
+	n := int(r)
+	if errno == 0 && n == 0 && timeoutMs != 0 {
+		var err error
+		n, err = unix.EpollWait(e.ep, buf, timeoutMs)
+		if err != nil {
+			errno = err.(syscall.Errno)
+		}
+	}
+	if errno != 0 {
+		return 0, errno
+	}
+	out := 0
+	for i := 0; i < n; i++ {
+		b := &buf[i]
+		if uint32(b.Fd) == wakeSlot {
+			var x [8]byte
+			unix.Read(e.wake, x[:])
+			evs[out] = Ready{Slot: wakeSlot}
+			out++
+			continue
+		}
+		evs[out] = Ready{
+			Slot: uint32(b.Fd), Gen: uint32(b.Pad),
+			Read: b.Events&unix.EPOLLIN != 0, Write: b.Events&unix.EPOLLOUT != 0,
+			Hup: b.Events&unix.EPOLLHUP != 0, Error: b.Events&unix.EPOLLERR != 0, RdHup: b.Events&unix.EPOLLRDHUP != 0,
+		}
+		out++
+	}
+	return out, nil
+}
+
+func (e *Epoll) Wake() {
+	x := [8]byte{1}
+	unix.Write(e.wake, x[:])
+}
+
+func (e *Epoll) Now() (int64, int) {
+	e.last = time.Now()
+	return e.last.Unix(), e.last.Nanosecond() / 1e6
+}
+
+// Mono is of the instant of the last Now: one reading of the clock serves both.
+func (e *Epoll) Mono() int64 {
+	if e.last.IsZero() {
+		e.last = time.Now()
+	}
+	return e.last.Sub(e.start).Milliseconds()
+}
