@@ -1,0 +1,126 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"nginxoracle/oracle/casefile"
+	"nginxoracle/oracle/observe"
+)
+
+// clientStep takes one step of a client, to its end. Past the last step it does
+// what a script without close does: read until the end or until nothing comes.
+func (p *Player) clientStep(ctx context.Context, c *conn) error {
+	if c.pc >= len(c.steps) {
+		if err := p.recv(ctx, c, &casefile.Step{Op: casefile.Recv, What: casefile.All}); err != nil {
+			return err
+		}
+		c.rec.Marks = c.rec.Marks[:len(c.rec.Marks)-1] // the script has no such step
+		p.drop(c, p.openEnd(), false)
+		return nil
+	}
+	s := &c.steps[c.pc]
+	switch s.Op {
+	case casefile.Recv:
+		return p.recv(ctx, c, s)
+	case casefile.Send:
+		if err := p.send(ctx, c, s); err != nil {
+			return err
+		}
+	case casefile.Settle:
+		if err := p.wait(ctx, nil, goal{kind: forRest}); err != nil {
+			return err
+		}
+	case casefile.Pause:
+		if err := p.Pause(ctx, s.Dur); err != nil {
+			return err
+		}
+	case casefile.Shutdown:
+		c.shutdown()
+	case casefile.Close:
+		return p.clientClose(ctx, c)
+	case casefile.Reset:
+		c.trim()
+		p.drop(c, observe.EndLocal, true)
+	default:
+		return fmt.Errorf("%q is no step of a client", s.Op)
+	}
+	c.pc++
+	return nil
+}
+
+func (p *Player) send(ctx context.Context, c *conn, s *casefile.Step) error {
+	c.out = bytes.Join(s.Data, nil)
+	c.flush()
+	if len(c.out) == 0 {
+		return nil
+	}
+	// A server that answers before it has read everything may wait for its answer to be
+	// read: a blocked send reads too.
+	if err := p.wait(ctx, c, goal{kind: forSend}); err != nil {
+		return err
+	}
+	if len(c.out) > 0 {
+		c.note("send stalled: the server has stopped reading")
+		c.out = nil
+	}
+	return nil
+}
+
+func (p *Player) recv(ctx context.Context, c *conn, s *casefile.Step) error {
+	c.begin(s)
+	c.read(p.buf)
+	if c.satisfied(s) {
+		c.finish()
+		return nil
+	}
+	kind := forRecv
+	if s.What == casefile.All || s.What == casefile.None {
+		kind = forAll
+	}
+	if err := p.wait(ctx, c, goal{kind: kind, step: s}); err != nil {
+		return err
+	}
+	if c.satisfied(s) {
+		c.finish()
+	} else {
+		c.silent(s)
+	}
+	return nil
+}
+
+// clientClose closes a client. Behind a recv it first waits until the server
+// rests: only then is it sure that nothing came behind the response, and whether
+// the server closes by itself. Anywhere else the close is as abrupt as written,
+// and bytes that no step has read are not part of the observation: whether they
+// came in time is chance.
+func (p *Player) clientClose(ctx context.Context, c *conn) error {
+	end := observe.EndLocal
+	if c.pc > 0 && c.steps[c.pc-1].Op == casefile.Recv {
+		if c.read(p.buf); !c.ended {
+			if err := p.wait(ctx, c, goal{kind: forLook}); err != nil {
+				return err
+			}
+		}
+		end = p.openEnd()
+	} else {
+		c.trim()
+	}
+	p.drop(c, end, false)
+	return nil
+}
+
+func (c *conn) trim() {
+	if c.pos < len(c.rec.Recv) {
+		c.rec.Recv = c.rec.Recv[:c.pos]
+	}
+}
+
+func (c *conn) shutdown() {
+	if err := unix.Shutdown(c.fd, unix.SHUT_WR); err != nil {
+		c.note("shutdown failed: " + err.Error())
+	}
+}

@@ -1,0 +1,194 @@
+package wire
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"time"
+
+	"nginxoracle/oracle/casefile"
+	"nginxoracle/oracle/observe"
+)
+
+// accept takes every connection that waits at origin i and starts its script.
+func (p *Player) accept(i int) error {
+	o := &p.origins[i]
+	for {
+		fd, err := accept(o.fd)
+		if err != nil {
+			return fmt.Errorf("origin %s: %w", o.script.Addr, err)
+		}
+		if fd < 0 {
+			return nil
+		}
+		c := &conn{fd: fd, origin: true, readable: true, rec: observe.Conn{ID: len(o.conns) + 1, Addr: o.script.Addr}}
+		if n := len(o.script.Conns); n > 0 {
+			c.steps = o.script.Conns[min(len(o.conns), n-1)]
+		}
+		o.conns = append(o.conns, c)
+		if err := p.add(c); err != nil {
+			return fmt.Errorf("origin %s: %w", o.script.Addr, err)
+		}
+		if _, err := p.advance(c, false); err != nil {
+			return err
+		}
+	}
+}
+
+// advance takes the steps of an origin's connection until one must wait, and
+// tells whether anything moved. atRest says that the server rests: it releases a
+// step that waits for that.
+func (p *Player) advance(c *conn, atRest bool) (moved bool, err error) {
+	for c.fd >= 0 && c.pc < len(c.steps) {
+		s := &c.steps[c.pc]
+		switch s.Op {
+		case casefile.Recv:
+			if !c.started {
+				c.begin(s)
+			}
+			moved = c.read(p.buf) || moved
+			switch {
+			case c.ended && c.pos == len(c.rec.Recv):
+				c.pc = len(c.steps) // the peer has gone: nobody is there to answer
+			case c.satisfied(s):
+				c.finish()
+			case atRest && s.What == casefile.All:
+				c.silent(s)
+				atRest = false
+			default:
+				return moved, nil
+			}
+			moved = true
+			continue
+		case casefile.Send:
+			if !c.started {
+				c.out, c.started = bytes.Join(s.Data, nil), true
+			}
+			c.flush()
+			if len(c.out) > 0 {
+				return moved, p.arm(c)
+			}
+		case casefile.Pause:
+			if !c.started {
+				c.wake, c.started = p.now().Add(s.Dur), true
+			}
+			if p.now().Before(c.wake) {
+				return moved, nil
+			}
+			c.wake = time.Time{}
+		case casefile.Settle:
+			if !atRest {
+				c.started = true
+				return moved, nil
+			}
+			atRest = false
+		case casefile.Again:
+			c.pc = -1
+		case casefile.Shutdown:
+			c.shutdown()
+		case casefile.Close:
+			// Whether the peer's own end is here already is chance: the script closes.
+			if was := c.ended; !was {
+				c.read(p.buf)
+				c.ended = false
+			}
+			p.drop(c, observe.EndLocal, false)
+		case casefile.Reset:
+			p.drop(c, observe.EndLocal, true)
+		default:
+			return moved, fmt.Errorf("line %d: %q is no step of an origin", s.Line, s.Op)
+		}
+		c.started = false
+		c.pc++
+		moved = true
+	}
+	if c.fd >= 0 {
+		// The script is over: read on until the peer closes.
+		moved = c.read(p.buf) || moved
+		if c.ended {
+			p.drop(c, observe.EndLocal, false)
+		}
+	}
+	return moved, nil
+}
+
+// wantsRest tells whether c waits for the server to rest.
+func (c *conn) wantsRest() bool {
+	if c.fd < 0 || c.pc >= len(c.steps) || !c.started {
+		return false
+	}
+	s := &c.steps[c.pc]
+	return s.Op == casefile.Settle || s.Op == casefile.Recv && s.What == casefile.All
+}
+
+// arm has c watched for writing, once.
+func (p *Player) arm(c *conn) error {
+	if c.armed {
+		return nil
+	}
+	c.armed = true
+	return watchWrite(p.ep, c.fd, c.slot)
+}
+
+// release lets every origin's connection that waits for rest go on, and tells
+// whether one did.
+func (p *Player) release() (bool, error) {
+	any := false
+	for i := range p.origins {
+		for _, c := range p.origins[i].conns {
+			if !c.wantsRest() {
+				continue
+			}
+			moved, err := p.advance(c, true)
+			if err != nil {
+				return false, err
+			}
+			any = any || moved
+		}
+	}
+	return any, nil
+}
+
+// nextWake is when the first pausing origin goes on; zero when none pauses.
+func (p *Player) nextWake() time.Time {
+	var first time.Time
+	for i := range p.origins {
+		for _, c := range p.origins[i].conns {
+			if c.fd >= 0 && !c.wake.IsZero() && (first.IsZero() || c.wake.Before(first)) {
+				first = c.wake
+			}
+		}
+	}
+	return first
+}
+
+// wantRest tells whether any origin waits for the server to rest.
+func (p *Player) wantRest() bool {
+	for i := range p.origins {
+		if slices.ContainsFunc(p.origins[i].conns, (*conn).wantsRest) {
+			return true
+		}
+	}
+	return false
+}
+
+// wakeUp lets origins whose pause is over go on, and tells whether one did.
+func (p *Player) wakeUp() (moved bool, err error) {
+	if p.nextWake().IsZero() {
+		return false, nil
+	}
+	now := p.now()
+	for i := range p.origins {
+		for _, c := range p.origins[i].conns {
+			if c.fd < 0 || c.wake.IsZero() || now.Before(c.wake) {
+				continue
+			}
+			m, err := p.advance(c, false)
+			if err != nil {
+				return false, err
+			}
+			moved = moved || m
+		}
+	}
+	return moved, nil
+}

@@ -1,0 +1,211 @@
+// Package wire plays a case's clients and origins over raw descriptors that were
+// opened inside a cell. One goroutine moves everything: clients take their steps
+// one at a time in the written order, origins react to what reaches them, so the
+// order of events is the script's and not the scheduler's.
+//
+// When a message is over is decided by its framing; that nothing more will come
+// is decided by asking the kernel whether the server is at rest (see rest.go).
+package wire
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"nginxoracle/oracle/casefile"
+	"nginxoracle/oracle/engine"
+	"nginxoracle/oracle/observe"
+)
+
+// Cell is the part of engine.Cell that playing needs.
+type Cell interface {
+	Dial(ctx context.Context, addr string, n int) ([]int, error)
+	Listen(ctx context.Context, addr string) (int, error)
+	Probe(ctx context.Context) (engine.Rest, error)
+}
+
+// Player plays the scripts of one started server. It is used by one goroutine.
+type Player struct {
+	cell    Cell
+	ep      int
+	evs     [64]unix.EpollEvent
+	buf     []byte
+	slots   []*conn // by epoll slot; nil once closed
+	free    []int32
+	origins []origin
+	record  Record
+	now     func() time.Time
+	patient time.Duration // last resort: how long without any progress
+	last    engine.Rest   // what the last look at the server showed
+}
+
+// origin is one listening upstream.
+type origin struct {
+	script casefile.Origin
+	fd     int
+	conns  []*conn
+}
+
+// Record is what was seen on the wire.
+type Record struct {
+	Clients  []observe.Conn // in the order of their sections
+	Origins  []observe.Conn // origin by origin, each in accept order
+	Timeouts int            // last-resort timeouts used
+}
+
+// lastResort is how long the player waits for a server that neither rests nor
+// moves a byte.
+const lastResort = 5 * time.Second
+
+// NewPlayer opens the origins' listeners. They exist before the server starts
+// and until Close, so a peer that is named in the configuration answers from the
+// first moment.
+func NewPlayer(ctx context.Context, cell Cell, origins []casefile.Origin) (*Player, error) {
+	ep, err := newEpoll()
+	if err != nil {
+		return nil, fmt.Errorf("play: %w", err)
+	}
+	p := &Player{cell: cell, ep: ep, buf: make([]byte, 64<<10), now: time.Now, patient: lastResort}
+	for i := range origins {
+		fd, err := cell.Listen(ctx, origins[i].Addr)
+		if err == nil {
+			err = watch(ep, fd, int32(-1-i))
+		}
+		if err != nil {
+			p.Close()
+			return nil, fmt.Errorf("play: origin %s: %w", origins[i].Addr, err)
+		}
+		p.origins = append(p.origins, origin{script: origins[i], fd: fd})
+	}
+	return p, nil
+}
+
+// Close closes every descriptor that is left.
+func (p *Player) Close() {
+	for _, c := range p.slots {
+		if c != nil {
+			c.close(observe.EndOpen, false)
+		}
+	}
+	for _, o := range p.origins {
+		unix.Close(o.fd)
+	}
+	unix.Close(p.ep)
+}
+
+// Play runs one group of clients (a client and those that run with it): their
+// steps are taken in turn, one step of each, until all scripts have ended. An
+// error means that the rig broke; what targets do never is one.
+func (p *Player) Play(ctx context.Context, group []casefile.Section) error {
+	conns := make([]*conn, len(group))
+	for turn, left := 0, len(group); left > 0; turn++ {
+		left = 0
+		for i := range group {
+			if turn == 0 {
+				c, err := p.dial(ctx, &group[i])
+				if err != nil {
+					return fmt.Errorf("play client %d: %w", group[i].ID, err)
+				}
+				conns[i] = c
+			}
+			c := conns[i]
+			if c.fd < 0 {
+				continue
+			}
+			left++
+			if err := p.clientStep(ctx, c); err != nil {
+				return fmt.Errorf("play client %d, line %d: %w", group[i].ID, c.lineNow(), err)
+			}
+		}
+	}
+	for _, c := range conns {
+		p.record.Clients = append(p.record.Clients, c.rec)
+	}
+	return nil
+}
+
+func (c *conn) lineNow() int {
+	if c.pc < len(c.steps) {
+		return c.steps[c.pc].Line
+	}
+	return 0
+}
+
+func (p *Player) dial(ctx context.Context, s *casefile.Section) (*conn, error) {
+	c := &conn{fd: -1, client: true, steps: s.Steps, rec: observe.Conn{ID: s.ID, Addr: s.Addr}}
+	fds, err := p.cell.Dial(ctx, s.Addr, 1)
+	switch {
+	case isRefused(err):
+		c.ended, c.rec.End = true, observe.EndRefused
+		return c, nil
+	case err != nil:
+		return nil, err
+	case len(fds) != 1:
+		return nil, fmt.Errorf("dial %s: want one descriptor, got %d", s.Addr, len(fds))
+	}
+	c.fd = fds[0]
+	return c, p.add(c)
+}
+
+// add gives c a slot and watches it.
+func (p *Player) add(c *conn) error {
+	if n := len(p.free); n > 0 {
+		c.slot, p.free = p.free[n-1], p.free[:n-1]
+		p.slots[c.slot] = c
+	} else {
+		c.slot = int32(len(p.slots))
+		p.slots = append(p.slots, c)
+	}
+	return watch(p.ep, c.fd, c.slot)
+}
+
+// drop closes c and gives its slot back. A stale event that hits a slot's next
+// connection does no harm: it only means "have a look".
+func (p *Player) drop(c *conn, end observe.End, reset bool) {
+	if c.fd >= 0 {
+		p.slots[c.slot] = nil
+		p.free = append(p.free, c.slot)
+	}
+	c.close(end, reset)
+}
+
+// Pause waits d while origins are served.
+func (p *Player) Pause(ctx context.Context, d time.Duration) error {
+	return p.wait(ctx, nil, goal{kind: forTime, until: p.now().Add(d)})
+}
+
+// Settle waits until the server rests, with nothing more to come but by a timer
+// and no origin's script with steps due. It returns what the kernel said last.
+func (p *Player) Settle(ctx context.Context) (engine.Rest, error) {
+	err := p.wait(ctx, nil, goal{kind: forSilence})
+	return p.last, err
+}
+
+// Finish settles, closes every connection that is left, and returns what was
+// recorded. An origin's connection that the server has left open is recorded so.
+func (p *Player) Finish(ctx context.Context) (Record, error) {
+	if _, err := p.Settle(ctx); err != nil {
+		return Record{}, fmt.Errorf("play: settle at the end: %w", err)
+	}
+	r := p.record
+	p.record = Record{}
+	for i := range p.origins {
+		for _, c := range p.origins[i].conns {
+			p.drop(c, p.openEnd(), false)
+			r.Origins = append(r.Origins, c.rec)
+		}
+		p.origins[i].conns = nil
+	}
+	return r, nil
+}
+
+// openEnd is the end of a connection that nobody has closed: left open, unless
+// there is no server any more.
+func (p *Player) openEnd() observe.End {
+	if p.last.Alive {
+		return observe.EndOpen
+	}
+	return observe.EndDied
+}

@@ -1,0 +1,216 @@
+package wire
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"nginxoracle/oracle/casefile"
+	"nginxoracle/oracle/engine"
+)
+
+// kind is what a wait is for.
+type kind int
+
+const (
+	forRecv    kind = iota // a framed message for c; given up at silence
+	forAll                 // c's end; given up at silence, which is the usual outcome
+	forSend                // c's bytes taken by the kernel; given up when the server rests
+	forLook                // the server rests; what c has to read is read
+	forRest                // the server rests
+	forSilence             // the server rests and no origin has steps due
+	forTime                // until has come
+)
+
+// goal is one wait.
+type goal struct {
+	kind  kind
+	step  *casefile.Step // forRecv, forAll
+	until time.Time      // forTime
+}
+
+// reads tells whether the waiting client's bytes are read meanwhile.
+func (g goal) reads() bool { return g.kind <= forLook }
+
+// met tells whether bytes alone have brought what c waits for.
+func (g goal) met(c *conn) bool {
+	switch g.kind {
+	case forRecv:
+		return c.satisfied(g.step)
+	case forAll, forLook:
+		return c.ended
+	case forSend:
+		return len(c.out) == 0
+	}
+	return false
+}
+
+// Rest is told by the kernel, not by a clock: the server sleeps, its queues are
+// empty and ours too, seen twice with nothing between. Bytes may rightly stay in
+// a queue (a server that does not read while it waits for an upstream, a script
+// that does not read): then the same picture must be seen more often, further
+// apart, since bytes on the way through the kernel look the same for a moment.
+const (
+	looksEmpty  = 2
+	looksQueued = 4
+	lookApart   = time.Millisecond
+	// How long a framed message is waited for before the kernel is asked: a server that
+	// answers at once is never looked at.
+	firstLook = 2 * time.Millisecond
+)
+
+// calm counts equal pictures of a server at rest in a row.
+type calm struct {
+	rest  engine.Rest
+	looks int
+}
+
+func (k *calm) add(r engine.Rest, queued bool) (atRest bool, pause time.Duration) {
+	if r.Alive && !r.Asleep {
+		k.looks = 0
+		return false, lookApart / 4
+	}
+	if k.looks > 0 && k.rest != r {
+		k.looks = 0
+	}
+	k.rest = r
+	k.looks++
+	if !r.Alive || r.RecvQ == 0 && r.SendQ == 0 && !queued {
+		return k.looks >= looksEmpty, 0
+	}
+	return k.looks >= looksQueued, lookApart
+}
+
+// wait moves bytes and origins' scripts until g is met, or nothing more will
+// come, or a last resort's time is over. c is the client that waits, nil when
+// there is none.
+func (p *Player) wait(ctx context.Context, c *conn, g goal) error {
+	if g.kind == forSend {
+		if err := p.arm(c); err != nil {
+			return err
+		}
+	}
+	var k calm
+	began := p.now()
+	progress := began
+	pause := g.firstPause()
+	for {
+		moved, err := p.poll(c, g, pause)
+		if err != nil {
+			return err
+		}
+		now := p.now()
+		if g.kind == forTime && !now.Before(g.until) || g.met(c) {
+			return nil
+		}
+		if moved {
+			progress, k.looks, pause = now, 0, g.firstPause()
+		}
+		if g.kind != forTime && (now.Sub(progress) > p.patient || now.Sub(began) > 6*p.patient) {
+			p.record.Timeouts++
+			return nil
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if moved {
+			continue
+		}
+		if g.kind == forTime && !p.wantRest() {
+			pause = g.until.Sub(now)
+			continue
+		}
+		if p.last, err = p.cell.Probe(ctx); err != nil {
+			return fmt.Errorf("look at the server: %w", err)
+		}
+		var atRest bool
+		if atRest, pause = k.add(p.last, c != nil && unsent(c.fd) > 0); !atRest {
+			continue
+		}
+		if moved, err = p.poll(c, g, 0); err != nil {
+			return err
+		}
+		if !moved {
+			if moved, err = p.release(); err != nil {
+				return err
+			}
+		}
+		if moved {
+			progress, k.looks, pause = p.now(), 0, g.firstPause()
+			continue
+		}
+		wake := p.nextWake()
+		switch {
+		case g.kind == forTime:
+			pause = g.until.Sub(now)
+		case wake.IsZero() || g.kind == forRest || g.kind == forLook:
+			return nil
+		default: // an origin takes its time: the script says so
+			progress, k.looks, pause = now, 0, wake.Sub(now)
+		}
+	}
+}
+
+// firstPause is how long bytes are waited for before the kernel is asked.
+func (g goal) firstPause() time.Duration {
+	if g.kind == forRecv {
+		return firstLook
+	}
+	return 0
+}
+
+// poll waits up to d for events and handles them, and lets origins go on whose
+// pause is over. It tells whether anything moved: bytes, an end, a script.
+func (p *Player) poll(c *conn, g goal, d time.Duration) (moved bool, err error) {
+	if d > 0 {
+		now := p.now()
+		if g.kind == forTime {
+			d = min(d, g.until.Sub(now))
+		}
+		if wake := p.nextWake(); !wake.IsZero() {
+			d = min(d, wake.Sub(now))
+		}
+	}
+	if 0 < d && d < time.Millisecond {
+		if err := nap(p.ep, d); err != nil {
+			return false, err
+		}
+	}
+	n, err := epollWait(p.ep, p.evs[:], max(0, int(d/time.Millisecond)))
+	if err != nil {
+		return false, err
+	}
+	for _, ev := range p.evs[:n] {
+		m, err := p.event(c, g, ev)
+		if err != nil {
+			return false, err
+		}
+		moved = moved || m
+	}
+	m, err := p.wakeUp()
+	return moved || m, err
+}
+
+func (p *Player) event(waiting *conn, g goal, ev unix.EpollEvent) (moved bool, err error) {
+	if ev.Fd < 0 {
+		return true, p.accept(int(-1 - ev.Fd))
+	}
+	c := p.slots[ev.Fd]
+	if c == nil {
+		return false, nil
+	}
+	c.readable = c.readable || ev.Events&^unix.EPOLLOUT != 0
+	c.hup = c.hup || ev.Events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0
+	switch {
+	case c.origin:
+		return p.advance(c, false)
+	case c == waiting && g.reads():
+		before := len(c.out)
+		c.flush()
+		moved = c.read(p.buf)
+		return moved || len(c.out) != before, nil
+	}
+	return false, nil
+}

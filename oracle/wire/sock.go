@@ -1,0 +1,129 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The system calls of the player, each naming itself in its error. Descriptors
+// are non-blocking and watched edge-triggered: a connection remembers that it
+// is readable until a read comes up short.
+
+func newEpoll() (int, error) {
+	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return -1, fmt.Errorf("epoll_create1: %w", err)
+	}
+	return fd, nil
+}
+
+func watch(ep, fd int, slot int32) error {
+	ev := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLRDHUP | edge, Fd: slot}
+	if err := unix.EpollCtl(ep, unix.EPOLL_CTL_ADD, fd, &ev); err != nil {
+		return fmt.Errorf("epoll_ctl: %w", err)
+	}
+	return nil
+}
+
+// watchWrite has a blocked send told when it can go on.
+func watchWrite(ep, fd int, slot int32) error {
+	ev := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | edge, Fd: slot}
+	if err := unix.EpollCtl(ep, unix.EPOLL_CTL_MOD, fd, &ev); err != nil {
+		return fmt.Errorf("epoll_ctl: %w", err)
+	}
+	return nil
+}
+
+// edge is EPOLLET, which the package's constant holds as a negative number.
+const edge = uint32(1 << 31)
+
+// nap waits up to d for an event of ep, finer than epoll_wait's milliseconds.
+func nap(ep int, d time.Duration) error {
+	ts := unix.NsecToTimespec(int64(d))
+	if _, err := unix.Ppoll([]unix.PollFd{{Fd: int32(ep), Events: unix.POLLIN}}, &ts, nil); err != nil && err != unix.EINTR {
+		return fmt.Errorf("ppoll: %w", err)
+	}
+	return nil
+}
+
+// epollWait waits up to ms milliseconds (0 = look only).
+func epollWait(ep int, evs []unix.EpollEvent, ms int) (int, error) {
+	n, err := unix.EpollWait(ep, evs, ms)
+	if err == unix.EINTR {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("epoll_wait: %w", err)
+	}
+	return n, nil
+}
+
+// sendSome writes what the kernel takes now. n may be short of len(b) with a nil error.
+func sendSome(fd int, b []byte) (int, error) {
+	for {
+		n, err := unix.SendmsgN(fd, b, nil, nil, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT)
+		switch err {
+		case nil:
+			return n, nil
+		case unix.EINTR:
+			continue
+		case unix.EAGAIN:
+			return 0, nil
+		}
+		return 0, err
+	}
+}
+
+// recvSome reads what is there. again is true when nothing is there now.
+func recvSome(fd int, b []byte) (n int, again bool, err error) {
+	for {
+		n, err := unix.Read(fd, b)
+		switch err {
+		case nil:
+			return n, false, nil
+		case unix.EINTR:
+			continue
+		case unix.EAGAIN:
+			return 0, true, nil
+		}
+		return 0, false, err
+	}
+}
+
+// accept takes one connection, -1 when none waits.
+func accept(fd int) (int, error) {
+	for {
+		c, _, err := unix.Accept4(fd, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
+		switch err {
+		case nil:
+			return c, nil
+		case unix.EINTR, unix.ECONNABORTED:
+			continue
+		case unix.EAGAIN:
+			return -1, nil
+		}
+		return -1, fmt.Errorf("accept: %w", err)
+	}
+}
+
+// unsent is how many bytes written to fd the peer's kernel has not acknowledged.
+func unsent(fd int) int {
+	n, err := unix.IoctlGetInt(fd, unix.SIOCOUTQ)
+	if err != nil {
+		return 0 // a reset connection has no queue
+	}
+	return n
+}
+
+// resetClose ends a connection with RST instead of FIN.
+func resetClose(fd int) error {
+	err := unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
+	return errors.Join(err, unix.Close(fd))
+}
+
+func isRefused(err error) bool {
+	return errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, unix.ENOENT)
+}
