@@ -33,8 +33,9 @@ type Conn struct {
 
 // LogEntry is one entry of an error log.
 type LogEntry struct {
+	File  string // the log's path relative to /cell; "" for standard error
 	Level string // "warn", "error", …
-	Text  string // the whole line, without its newline
+	Text  string // the whole entry, without its last newline
 }
 
 // Command is one run of the server's binary to its end.

@@ -1,9 +1,270 @@
 // Package run carries a case to a target: case + cell -> observation. It is the
 // only stage that does network I/O.
+//
+// A run is Reset, -t, the origins' listeners, Start, the sections in order, rest,
+// stop, and then a look at everything that is left. Every target is started in
+// the same way: nginx -p /cell/ -c /cell/nginx.conf -e /cell/logs/error.log, and
+// -g 'daemon off;' unless the configuration itself says something about it.
 package run
 
-// Contract, for triage, campaign and the commands:
-//
-//	func Run(ctx context.Context, cell engine.Cell, c *casefile.Case) (*observe.Observation, error)
-//
-// An error means the rig broke: there is no observation and no verdict.
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"nginxoracle/oracle/casefile"
+	"nginxoracle/oracle/engine"
+	"nginxoracle/oracle/observe"
+	"nginxoracle/oracle/wire"
+)
+
+// Options of a run. The zero value boots and plays without -t.
+type Options struct {
+	Test bool // run the server with -t first
+}
+
+// Run runs all of c in cell, -t first. An error means that the rig broke: there
+// is no observation and no verdict.
+func Run(ctx context.Context, cell engine.Cell, c *casefile.Case) (*observe.Observation, error) {
+	return RunWith(ctx, cell, c, Options{Test: true})
+}
+
+// RunWith is Run with options.
+func RunWith(ctx context.Context, cell engine.Cell, c *casefile.Case, opt Options) (*observe.Observation, error) {
+	r, err := Boot(ctx, cell, c, opt)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.Sections(ctx, c.Sections); err != nil {
+		r.Abandon()
+		return nil, err
+	}
+	return r.Finish(ctx)
+}
+
+// Pair runs c in both cells at once, so that starting one server and running the
+// other overlap.
+func Pair(ctx context.Context, ref, cand engine.Cell, c *casefile.Case, opt Options) (r, d *observe.Observation, err error) {
+	type result struct {
+		o   *observe.Observation
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		o, err := RunWith(ctx, cand, c, opt)
+		done <- result{o, err}
+	}()
+	r, err = RunWith(ctx, ref, c, opt)
+	other := <-done
+	if err != nil {
+		return nil, nil, fmt.Errorf("reference: %w", err)
+	}
+	if other.err != nil {
+		return nil, nil, fmt.Errorf("candidate: %w", other.err)
+	}
+	return r, other.o, nil
+}
+
+// Running is a case whose server has been started: sections can be played in
+// any number of batches until Finish.
+type Running struct {
+	cell   engine.Cell
+	c      *casefile.Case
+	srv    engine.Server // nil when the configuration was not accepted
+	player *wire.Player
+	o      *observe.Observation
+}
+
+// Boot prepares the work tree, tests the configuration if asked to, and starts
+// the server. A server that refuses its configuration is no error: the
+// observation says so, and sections are not played.
+func Boot(ctx context.Context, cell engine.Cell, c *casefile.Case, opt Options) (*Running, error) {
+	r := &Running{cell: cell, c: c, o: &observe.Observation{Info: cell.Info(), At: time.Now()}}
+	if err := cell.Reset(ctx, tree(c)); err != nil {
+		return nil, r.errorf("write the work tree", err)
+	}
+	args := arguments(c)
+	if opt.Test {
+		out, err := cell.Command(ctx, append(slices.Clone(args), "-t")...)
+		if err != nil {
+			return nil, r.errorf("nginx -t", err)
+		}
+		r.o.Test = observe.Command{Code: out.Exit.Code, Signal: out.Exit.Signal, Text: string(out.Stderr), Stdout: string(out.Stdout)}
+		if !out.Exit.Exited {
+			r.o.Test.Text += "\n(did not end, was killed)"
+		}
+		if out.Exit.Code != 0 || out.Exit.Signal != 0 || !out.Exit.Exited {
+			return r, nil
+		}
+	}
+	var err error
+	if r.player, err = wire.NewPlayer(ctx, cell, c.Origins); err != nil {
+		return nil, r.errorf("open origins", err)
+	}
+	if err := r.start(ctx, args); err != nil {
+		r.Abandon()
+		return nil, err
+	}
+	return r, nil
+}
+
+// arguments are the server's, the same for every target.
+func arguments(c *casefile.Case) []string {
+	args := []string{"-p", "/cell/", "-c", "/cell/nginx.conf", "-e", "/cell/" + DefaultErrorLog}
+	for _, text := range configurations(c) {
+		if daemonWord.Match(text) {
+			return args
+		}
+	}
+	return append(args, "-g", "daemon off;")
+}
+
+func (r *Running) start(ctx context.Context, args []string) error {
+	srv, err := r.cell.Start(ctx, addresses(r.c), args...)
+	if err != nil {
+		return r.errorf("start", err)
+	}
+	exit, err := srv.Wait(ctx, 0)
+	if err != nil {
+		return r.errorf("start", err)
+	}
+	if exit.Exited {
+		text, err := srv.Stderr(ctx)
+		if err != nil {
+			return r.errorf("read standard error", err)
+		}
+		r.o.Start = observe.Command{Code: exit.Code, Signal: exit.Signal, Text: string(text)}
+		_, r.o.Process.Left, err = srv.Stop(ctx)
+		if err != nil {
+			return r.errorf("stop", err)
+		}
+		return nil
+	}
+	r.srv = srv
+	r.o.Process.Started = true
+	rest, err := r.player.Settle(ctx)
+	if err != nil {
+		return r.errorf("wait until the server rests", err)
+	}
+	r.o.Process.FDBefore = rest.FDs
+	return nil
+}
+
+// addresses are those that clients connect to: the start waits for them.
+func addresses(c *casefile.Case) []string {
+	var addrs []string
+	for _, s := range c.Sections {
+		if s.Client && !slices.Contains(addrs, s.Addr) {
+			addrs = append(addrs, s.Addr)
+		}
+	}
+	return addrs
+}
+
+// Started tells whether the server runs (or ran until something ended it).
+func (r *Running) Started() bool { return r.srv != nil }
+
+// Sections plays sections in order; clients that run together are one group.
+func (r *Running) Sections(ctx context.Context, sections []casefile.Section) error {
+	if r.srv == nil {
+		return nil
+	}
+	for i := 0; i < len(sections); {
+		n := i + 1
+		if !sections[i].Client {
+			if err := r.do(ctx, sections[i].Steps); err != nil {
+				return r.errorf(fmt.Sprintf("do section, line %d", sections[i].Line), err)
+			}
+			i = n
+			continue
+		}
+		for n < len(sections) && sections[n].Client && sections[n].With != 0 {
+			n++
+		}
+		if err := r.player.Play(ctx, sections[i:n]); err != nil {
+			return r.errorf("clients", err)
+		}
+		i = n
+	}
+	return nil
+}
+
+// Finish waits until the server rests, stops it, and returns what was seen.
+func (r *Running) Finish(ctx context.Context) (*observe.Observation, error) {
+	defer r.Abandon()
+	if r.player != nil {
+		rec, err := r.player.Finish(ctx)
+		if err != nil {
+			return nil, r.errorf("finish", err)
+		}
+		r.o.Clients, r.o.Origins, r.o.Timeouts = rec.Clients, rec.Origins, rec.Timeouts
+		r.o.Process.FDAfter = rec.Rest.FDs
+	}
+	if err := r.stop(ctx); err != nil {
+		return nil, err
+	}
+	files, err := r.cell.Tree(ctx)
+	if err != nil {
+		return nil, r.errorf("read the work tree", err)
+	}
+	sortOut(r.o, r.c, files)
+	r.o.Errors = append(r.o.Errors, r.stderr()...)
+	r.o.Took = time.Since(r.o.At)
+	return r.o, nil
+}
+
+// stderr are the entries that went to standard error once the server ran.
+func (r *Running) stderr() []observe.LogEntry {
+	if !r.o.Process.Started {
+		return nil
+	}
+	return entries("", []byte(r.o.Start.Text))
+}
+
+func (r *Running) stop(ctx context.Context) error {
+	if r.srv == nil {
+		return nil
+	}
+	exit, left, err := r.srv.Stop(ctx)
+	if err != nil {
+		return r.errorf("stop", err)
+	}
+	r.o.Process.Exit, r.o.Process.Left = exit, left
+	text, err := r.srv.Stderr(ctx)
+	if err != nil {
+		return r.errorf("read standard error", err)
+	}
+	r.o.Start.Text = string(text)
+	r.srv = nil
+	return nil
+}
+
+// Abandon frees what is left of a run that cannot be finished. The cell can be
+// used again.
+func (r *Running) Abandon() {
+	if r.player != nil {
+		r.player.Close()
+		r.player = nil
+	}
+	if r.srv != nil {
+		// The run's own context may be what ended it.
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		// The run has failed already; a server that does not stop shows at the cell's next Reset.
+		_, _, _ = r.srv.Stop(ctx)
+		r.srv = nil
+	}
+}
+
+func (r *Running) errorf(what string, err error) error {
+	return fmt.Errorf("run %s on %s: %s: %w", r.name(), r.o.Info.Target, what, err)
+}
+
+func (r *Running) name() string {
+	if r.c.Name == "" {
+		return "case"
+	}
+	return strings.TrimPrefix(r.c.Name, "./")
+}

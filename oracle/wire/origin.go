@@ -26,6 +26,7 @@ func (p *Player) accept(i int) error {
 			c.steps = o.script.Conns[min(len(o.conns), n-1)]
 		}
 		o.conns = append(o.conns, c)
+		p.live = append(p.live, c)
 		if err := p.add(c); err != nil {
 			return fmt.Errorf("origin %s: %w", o.script.Addr, err)
 		}
@@ -132,45 +133,12 @@ func (p *Player) arm(c *conn) error {
 
 // release lets every origin's connection that waits for rest go on, and tells
 // whether one did.
-func (p *Player) release() (bool, error) {
-	any := false
-	for i := range p.origins {
-		for _, c := range p.origins[i].conns {
-			if !c.wantsRest() {
-				continue
-			}
-			moved, err := p.advance(c, true)
-			if err != nil {
-				return false, err
-			}
-			any = any || moved
-		}
-	}
-	return any, nil
-}
-
-// nextWake is when the first pausing origin goes on; zero when none pauses.
-func (p *Player) nextWake() time.Time {
-	var first time.Time
-	for i := range p.origins {
-		for _, c := range p.origins[i].conns {
-			if c.fd >= 0 && !c.wake.IsZero() && (first.IsZero() || c.wake.Before(first)) {
-				first = c.wake
-			}
-		}
-	}
-	return first
+func (p *Player) release() (moved bool, err error) {
+	return p.advanceAll(true, (*conn).wantsRest)
 }
 
 // wantRest tells whether any origin waits for the server to rest.
-func (p *Player) wantRest() bool {
-	for i := range p.origins {
-		if slices.ContainsFunc(p.origins[i].conns, (*conn).wantsRest) {
-			return true
-		}
-	}
-	return false
-}
+func (p *Player) wantRest() bool { return slices.ContainsFunc(p.live, (*conn).wantsRest) }
 
 // wakeUp lets origins whose pause is over go on, and tells whether one did.
 func (p *Player) wakeUp() (moved bool, err error) {
@@ -178,17 +146,31 @@ func (p *Player) wakeUp() (moved bool, err error) {
 		return false, nil
 	}
 	now := p.now()
-	for i := range p.origins {
-		for _, c := range p.origins[i].conns {
-			if c.fd < 0 || c.wake.IsZero() || now.Before(c.wake) {
-				continue
-			}
-			m, err := p.advance(c, false)
-			if err != nil {
-				return false, err
-			}
-			moved = moved || m
+	return p.advanceAll(false, func(c *conn) bool { return !c.wake.IsZero() && !now.Before(c.wake) })
+}
+
+// advanceAll advances the origins' open connections that want it.
+func (p *Player) advanceAll(atRest bool, want func(*conn) bool) (moved bool, err error) {
+	for _, c := range slices.Clone(p.live) { // advancing may close c and take it off the list
+		if !want(c) {
+			continue
 		}
+		m, err := p.advance(c, atRest)
+		if err != nil {
+			return false, err
+		}
+		moved = moved || m
 	}
 	return moved, nil
+}
+
+// nextWake is when the first pausing origin goes on; zero when none pauses.
+func (p *Player) nextWake() time.Time {
+	var first time.Time
+	for _, c := range p.live {
+		if !c.wake.IsZero() && (first.IsZero() || c.wake.Before(first)) {
+			first = c.wake
+		}
+	}
+	return first
 }

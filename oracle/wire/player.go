@@ -10,6 +10,7 @@ package wire
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -32,9 +33,10 @@ type Player struct {
 	ep      int
 	evs     [64]unix.EpollEvent
 	buf     []byte
-	slots   []*conn // by epoll slot; nil once closed
+	slots   []*conn // by epoll slot; nil when free
 	free    []int32
 	origins []origin
+	live    []*conn // origins' open connections, in accept order
 	record  Record
 	now     func() time.Time
 	patient time.Duration // last resort: how long without any progress
@@ -53,6 +55,7 @@ type Record struct {
 	Clients  []observe.Conn // in the order of their sections
 	Origins  []observe.Conn // origin by origin, each in accept order
 	Timeouts int            // last-resort timeouts used
+	Rest     engine.Rest    // at the end, origins' connections still open
 }
 
 // lastResort is how long the player waits for a server that neither rests nor
@@ -134,7 +137,7 @@ func (c *conn) lineNow() int {
 }
 
 func (p *Player) dial(ctx context.Context, s *casefile.Section) (*conn, error) {
-	c := &conn{fd: -1, client: true, steps: s.Steps, rec: observe.Conn{ID: s.ID, Addr: s.Addr}}
+	c := &conn{fd: -1, steps: s.Steps, rec: observe.Conn{ID: s.ID, Addr: s.Addr}}
 	fds, err := p.cell.Dial(ctx, s.Addr, 1)
 	switch {
 	case isRefused(err):
@@ -167,6 +170,9 @@ func (p *Player) drop(c *conn, end observe.End, reset bool) {
 	if c.fd >= 0 {
 		p.slots[c.slot] = nil
 		p.free = append(p.free, c.slot)
+		if i := slices.Index(p.live, c); i >= 0 {
+			p.live = slices.Delete(p.live, i, i+1)
+		}
 	}
 	c.close(end, reset)
 }
@@ -190,6 +196,7 @@ func (p *Player) Finish(ctx context.Context) (Record, error) {
 		return Record{}, fmt.Errorf("play: settle at the end: %w", err)
 	}
 	r := p.record
+	r.Rest = p.last
 	p.record = Record{}
 	for i := range p.origins {
 		for _, c := range p.origins[i].conns {

@@ -1,0 +1,71 @@
+package run
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"nginxoracle/oracle/casefile"
+	"nginxoracle/oracle/engine"
+)
+
+// DefaultMTime is the time of every file that the case gives none, so that
+// Last-Modified, ETag and listings are the same for every target and run.
+var DefaultMTime = time.Unix(1700000000, 0).UTC()
+
+// LogDir is made in every work tree: the default logs are written there.
+const LogDir = "logs"
+
+// tree lists the work tree of c as an engine takes it: every folder spelled out,
+// modes and times filled in.
+func tree(c *casefile.Case) []engine.File {
+	var files []engine.File
+	have := map[string]bool{}
+	var dir func(p string)
+	dir = func(p string) {
+		if p == "." || have[p] {
+			return
+		}
+		dir(path.Dir(p))
+		have[p] = true
+		files = append(files, engine.File{Path: p, Dir: true, Mode: 0o755, MTime: DefaultMTime.Unix()})
+	}
+	for i := range c.Files {
+		f := &c.Files[i]
+		dir(path.Dir(f.Path))
+		e := engine.File{Path: f.Path, Data: f.Data, Mode: uint32(f.Mode), Link: f.Link, Dir: f.Dir, MTime: DefaultMTime.Unix()}
+		if !f.MTime.IsZero() {
+			e.MTime = f.MTime.Unix()
+		}
+		switch {
+		case f.Link != "":
+			e.Mode = 0
+		case e.Mode == 0 && f.Dir:
+			e.Mode = 0o755
+		case e.Mode == 0:
+			e.Mode = 0o644
+		}
+		if f.Dir && have[f.Path] { // an entry before this one has made it as a parent
+			i := slices.IndexFunc(files, func(x engine.File) bool { return x.Path == f.Path })
+			files[i] = e
+			continue
+		}
+		have[f.Path] = true
+		files = append(files, e)
+	}
+	dir(LogDir)
+	return files
+}
+
+// cellPath makes a path as written in a configuration relative to /cell; ok is
+// false for one that lies elsewhere.
+func cellPath(name string) (string, bool) {
+	if rest, ok := strings.CutPrefix(name, "/cell/"); ok {
+		name = rest
+	} else if strings.HasPrefix(name, "/") {
+		return "", false
+	}
+	name = path.Clean(name)
+	return name, name != ".." && !strings.HasPrefix(name, "../")
+}

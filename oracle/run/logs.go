@@ -1,0 +1,112 @@
+package run
+
+import (
+	"bytes"
+	"regexp"
+	"slices"
+	"strings"
+
+	"nginxoracle/oracle/casefile"
+	"nginxoracle/oracle/engine"
+	"nginxoracle/oracle/observe"
+)
+
+// DefaultErrorLog is what the server is given with -e: the log of everything
+// before the configuration is read, and of a configuration that names none.
+const DefaultErrorLog = LogDir + "/error.log"
+
+// words of a configuration that decide how it is started and where its logs are.
+// A configuration is not parsed for this: a name in a comment that no log is
+// written to does no harm.
+var (
+	errorLogs  = regexp.MustCompile(`(?m)\berror_log\s+"?([^\s;"']+)`)
+	accessLogs = regexp.MustCompile(`(?m)\baccess_log\s+"?([^\s;"'$]+)`)
+	daemonWord = regexp.MustCompile(`(?m)(^|[\s;{}])daemon\s`)
+)
+
+// configurations are the texts that may hold directives: nginx.conf and every
+// file that is not under a folder of documents. Reading one too many is harmless.
+func configurations(c *casefile.Case) [][]byte {
+	var texts [][]byte
+	for i := range c.Files {
+		if f := &c.Files[i]; f.Data != nil {
+			texts = append(texts, f.Data)
+		}
+	}
+	return texts
+}
+
+// logNames are the paths relative to /cell that the configuration names after
+// word, and the defaults.
+func logNames(c *casefile.Case, word *regexp.Regexp) map[string]bool {
+	names := map[string]bool{}
+	for _, text := range configurations(c) {
+		for _, m := range word.FindAllSubmatch(text, -1) {
+			if name, ok := cellPath(string(m[1])); ok {
+				names[name] = true
+			}
+		}
+	}
+	return names
+}
+
+// Levels at which an error log's entries are compared.
+var levels = []string{"emerg", "alert", "crit", "error", "warn"}
+
+// entryStart is the beginning of an error log's entry (src/core/ngx_log.c,
+// ngx_log_error_core), or of one that goes to standard error while the server starts.
+var entryStart = regexp.MustCompile(`^(?:\d{4}/\d\d/\d\d \d\d:\d\d:\d\d|nginx:) \[([a-z]+)\] `)
+
+// entries takes a log apart. A line that starts no entry goes on with the one
+// before it: a value from the wire may hold a newline. A line before the first entry
+// is kept as an entry without a level, so that nothing is lost.
+func entries(file string, text []byte) []observe.LogEntry {
+	var out []observe.LogEntry
+	keep := true
+	for line := range bytes.SplitSeq(bytes.TrimSuffix(text, []byte("\n")), []byte("\n")) {
+		m := entryStart.FindSubmatch(line)
+		switch {
+		case m != nil:
+			level := string(m[1])
+			if keep = slices.Contains(levels, level); keep {
+				out = append(out, observe.LogEntry{File: file, Level: level, Text: string(line)})
+			}
+		case len(text) == 0 || !keep:
+		case len(out) > 0:
+			out[len(out)-1].Text += "\n" + string(line)
+		default:
+			out = append(out, observe.LogEntry{File: file, Text: string(line)})
+		}
+	}
+	return out
+}
+
+// sortOut divides what the work tree holds afterwards into logs and the rest.
+func sortOut(o *observe.Observation, c *casefile.Case, files []engine.File) {
+	isError, isAccess := logNames(c, errorLogs), logNames(c, accessLogs)
+	isError[DefaultErrorLog] = true
+	o.Access = map[string][]byte{}
+	for _, f := range files {
+		inLogs := strings.HasPrefix(f.Path, LogDir+"/")
+		switch {
+		case f.Dir || f.Link != "":
+			o.Tree = append(o.Tree, state(f))
+		case isError[f.Path]:
+			o.Errors = append(o.Errors, entries(f.Path, f.Data)...)
+		case isAccess[f.Path] || inLogs && c.File(f.Path) == nil:
+			o.Access[f.Path] = f.Data
+		default:
+			o.Tree = append(o.Tree, state(f))
+		}
+	}
+	for _, e := range o.Errors {
+		if i := strings.Index(e.Text, "exited on signal "); i >= 0 && e.Level == "alert" {
+			o.Process.Worker = e.Text[i:]
+			break
+		}
+	}
+}
+
+func state(f engine.File) observe.FileState {
+	return observe.FileState{Path: f.Path, Mode: f.Mode, Size: int64(len(f.Data)), Data: f.Data, Link: f.Link, Dir: f.Dir}
+}
