@@ -1,6 +1,9 @@
 package http
 
-import "nginxoracle/proxy/module"
+import (
+	"nginxoracle/proxy/ev"
+	"nginxoracle/proxy/module"
+)
 
 // The engine's surface, by owner. A body that panics here is replaced by its owner's
 // file: the owner deletes the line here when the real one lands.
@@ -142,6 +145,14 @@ func (r *Request) NamedVariable(name string) *VarValue        { owed("p3"); retu
 func ConfMain(cf *module.Conf, m *Module) any { return cf.Ctx.(*ConfCtx).Main[m.Index] }
 func ConfSrv(cf *module.Conf, m *Module) any  { return cf.Ctx.(*ConfCtx).Srv[m.Index] }
 func ConfLoc(cf *module.Conf, m *Module) any  { return cf.Ctx.(*ConfCtx).Loc[m.Index] }
+
+// --- p2, p3: what Block (block.go) builds a configuration with.
+func CompilePhases(cm *CoreMain)                               { owed("p2") }
+func InitConnection(c *ev.Conn)                                { owed("p2") }
+func initLocations(srv *CoreSrv, parent *CoreLoc)              { owed("p3") }
+func initLocationTrees(cf *module.Conf, parent *CoreLoc) error { owed("p3"); return nil }
+func initVariables(cf *module.Conf, cmcf *CoreMain) error      { owed("p3"); return nil }
+func buildServerNames(cf *module.Conf, addr *ConfAddr) error   { owed("p3"); return nil }
 
 // --- p3: LocNode is the tree of static locations (ngx_http_location_tree_node_t).
 type LocNode struct {

@@ -110,11 +110,7 @@ type ErrorPage struct {
 }
 
 // TempPath is a *_temp_path with its levels.
-type TempPath struct {
-	Name  string
-	Level [3]int
-	Next  func() uint64
-}
+type TempPath = module.Path
 
 // ConfPort is one listening port with its addresses (ngx_http_conf_port_t).
 type ConfPort struct {
@@ -135,6 +131,9 @@ type ConfAddr struct {
 	KeepaliveOpts                                                                   [4]int
 	IPv6Only                                                                        int
 	AcceptFilter                                                                    string
+
+	lastBits             int // what AddListen compares the protocols with
+	bitsSet, bitsChanged bool
 }
 
 // Core gives the core configurations of a request's level.

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"nginxoracle/proxy/elog"
+	"nginxoracle/proxy/ev"
 )
 
 // Cycle is one run of the configuration: the paths it stands on, and what reading it asks for,
@@ -43,27 +44,26 @@ type Dump struct {
 	Text []byte
 }
 
-// Listening is what a module asks of a listening socket (ngx_listening_t); Addr and the handler are
-// in the module's terms. See ev.Listener for the open one.
+// Listening is a listening socket that a module asks for (ngx_listening_t).
 type Listening struct {
-	Text         string
-	Family, Port int
-	IP           [16]byte
-	Path         string // of a unix socket
-	Type         int    // SOCK_STREAM, SOCK_DGRAM
+	Addr ev.Addr
+	Text string
 
-	Backlog, Rcvbuf, Sndbuf, FastOpen          int // Unset where not given
-	Keepalive, KeepIdle, KeepIntvl, KeepCnt    int // Keepalive: 0 not set, 1 on, 2 off
-	Deferred, Reuseport, IPv6Only, Wildcard    bool
-	IPv6Set                                    bool
-	Handler                                    any // func(*ev.Conn)
-	Servers                                    any
-	Log                                        *elog.Log
-	PoolSize, PostAcceptTimeout                int64
-	Worker                                     int // reuseport: whose socket
-	FD                                         int // -1 until opened
-	Open, Inherited, Remain, Relisten, Ignored bool
-	AddDeferred, DeleteDeferred, AddReuseport  bool
+	Backlog, Rcvbuf, Sndbuf, FastOpen       int // Rcvbuf, Sndbuf, FastOpen: -1 where not given
+	Keepalive, KeepIdle, KeepIntvl, KeepCnt int // Keepalive: 0 not given, 1 on, 2 off; the others 0 where not given
+	Deferred, Reuseport, IPv6Only           bool
+	Wildcard                                bool // stands for many local addresses
+
+	Handler  func(*ev.Conn)
+	Servers  any // *http.ConfPort: becomes ev.Listener.Data
+	ErrorLog any // *elog.List: of the default server
+
+	Worker int // reuseport: whose socket
+	FD     int // -1 until opened
+
+	// What the opening does, decided by comparing with the run before.
+	Open, Inherited, Remain, Relisten         bool
+	AddDeferred, DeleteDeferred, AddReuseport bool
 }
 
 // File is a log file: opened when the configuration has been read, reopened on USR1 without a change
