@@ -2,6 +2,7 @@ package gen
 
 import (
 	"fmt"
+	"strings"
 
 	"nginxoracle/oracle/minimize/conftree"
 )
@@ -190,7 +191,7 @@ func (u *unit) condition(s *server) string {
 		"(-f $request_filename)", "(!-f $request_filename)", "(-d $request_filename)", "(!-e $document_root$uri)", "(-e $request_filename)", "(-x u00/html/a.txt)",
 		"($host = "+u.fill("{host}", s)+")",
 		`($http_cookie ~* "c=([^;]+)(?:;|$)")`,
-		"($uri ~ ^/(.)(.*)$)", "( $arg_a = 1 )", `("$arg_a$arg_b" = "12")`)
+		"($uri ~ ^/(.)(.*)$)", "( $arg_a = 1 )")
 }
 
 func (u *unit) fIf() {
@@ -347,14 +348,17 @@ func (u *unit) fRegex() {
 	}
 }
 
+// trimURI takes the URI off an upstream's URL: a proxy_pass inside a regular
+// expression, a named location or an if must have none.
 func trimURI(url string) string {
-	// a proxy_pass inside a regular expression, a named location or an if takes no URI
-	for i := len("http://"); i < len(url); i++ {
-		if url[i] == '/' && url[:len("http://unix:")] != "http://unix:" {
-			return url[:i]
-		}
+	rest := strings.TrimPrefix(url, "http://")
+	if strings.HasPrefix(rest, "unix:") {
+		return "http://" + rest[:strings.LastIndex(rest, ".sock")+len(".sock")]
 	}
-	return url
+	if i := strings.IndexByte(rest, '/'); i >= 0 {
+		rest = rest[:i]
+	}
+	return "http://" + rest
 }
 
 func (u *unit) fInternal() {

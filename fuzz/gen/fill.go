@@ -40,13 +40,14 @@ func (u *unit) text(logs bool) string {
 		switch {
 		case u.pct(45):
 			v := u.variable()
-			if u.pct(25) {
-				v = "${" + v[1:] + "}"
+			if sep := u.pick("", "", "|", " ", "/", ":"); sep == "" || u.pct(20) {
+				v = "${" + v[1:] + "}" + sep // braces: a name must not run on into the next literal
+			} else {
+				v += sep
 			}
 			b.WriteString(v)
-			b.WriteString(u.pick("", "", "|", " ", "/", ":"))
 		case !logs && u.pct(15):
-			b.WriteString("$" + itoa(u.in(1, 3)))
+			b.WriteString("$" + itoa(u.in(1, 3)) + u.pick(" ", "|"))
 		case u.pct(50):
 			b.WriteString(string(value[word](u.rnd)))
 		default:

@@ -137,6 +137,11 @@ func TestWriteOut(t *testing.T) {
 		if err := os.WriteFile(fmt.Sprintf("%s/b%d.txtar", dir, i), b.Case().Print(), 0o644); err != nil {
 			t.Fatal(err)
 		}
+		for j := range b.Units {
+			if err := os.WriteFile(fmt.Sprintf("%s/b%d-u%02d.conf", dir, i, j), b.Only(j).Case().File("nginx.conf").Data, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 	for i := range uint64(50) {
 		if err := os.WriteFile(fmt.Sprintf("%s/w%d.conf", dir, i), g.Wrong(1, i).File("nginx.conf").Data, 0o644); err != nil {

@@ -127,7 +127,11 @@ func (u *unit) sprinkleProxy(n *conftree.Node, s *server, k int) {
 				break
 			}
 			have[row.Name] = true
-			n.Add(u.dir(row.Name, u.fill(u.pick(row.Forms...), s)))
+			form := u.fill(u.pick(row.Forms...), s)
+			if row.Name == "proxy_redirect" && u.pct(20) && !strings.Contains(strings.Join(n.Kids[0].Words, " "), "$") {
+				form = "default"
+			}
+			n.Add(u.dir(row.Name, form))
 			break
 		}
 	}

@@ -115,7 +115,7 @@ func duplicates(name string) bool {
 	switch name {
 	case "add_header", "add_trailer", "allow", "deny", "set", "error_page", "proxy_set_header", "proxy_hide_header",
 		"proxy_pass_header", "proxy_redirect", "rewrite", "return", "break", "access_log", "error_log", "if", "location",
-		"index", "proxy_cookie_path", "proxy_cookie_domain", "proxy_cookie_flags":
+		"index":
 		return true
 	}
 	return false
@@ -211,7 +211,26 @@ func (u *unit) build(cards []int) {
 			u.fileTargets(s)
 		}
 	}
+	u.declare()
 	u.makeClients()
+}
+
+// declare gives a value to the variables that were chosen, but whose directive
+// was dropped on the way: an unknown variable would spoil the whole batch.
+func (u *unit) declare() {
+	var text strings.Builder
+	for _, n := range u.http {
+		text.Write(conftree.Print([]*conftree.Node{n}))
+	}
+	for _, s := range u.servers {
+		text.Write(conftree.Print([]*conftree.Node{s.node}))
+	}
+	t := text.String()
+	for _, v := range u.vars {
+		if !strings.Contains(t, "set $"+v+" ") && !strings.Contains(t, "(?<"+v+">") && !strings.Contains(t, " $"+v+" {") {
+			u.servers[0].node.Add(u.dir("set", "$"+v+` ""`))
+		}
+	}
 }
 
 func (u *unit) makeServers() {
