@@ -9,6 +9,8 @@ package conftree
 import (
 	"bytes"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -275,4 +277,20 @@ func Value(tok string) string {
 		i++
 	}
 	return b.String()
+}
+
+// scaffold are directives that say nothing about what a case is about.
+var scaffold = map[string]bool{"events": true, "http": true, "server": true, "listen": true, "worker_connections": true, "error_log": true}
+
+// Names lists the directives' names in a configuration, each once, sorted,
+// without those that every configuration has.
+func Names(top []*Node) []string {
+	seen := map[string]bool{}
+	Walk(top, "", func(n *Node, parent string) bool {
+		if parent != "types" && parent != "map" && !scaffold[n.Name()] {
+			seen[n.Name()] = true
+		}
+		return true
+	})
+	return slices.Sorted(maps.Keys(seen))
 }

@@ -1,0 +1,194 @@
+// Package minimize shrinks a case while a predicate holds. The reducer knows
+// nothing of comparing: it calls the try function it was handed, remembers by
+// hash what was tried, counts every attempt by pass, and stops at a fixpoint
+// or at its budget. It never touches the case it was given.
+package minimize
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"sort"
+	"strings"
+	"time"
+
+	"nginxoracle/oracle/casefile"
+)
+
+// Try tells whether a case still shows what is looked for. An error means that
+// the rig broke: it ends the shrinking, and what was reached so far is kept.
+type Try func(ctx context.Context, c *casefile.Case) (bool, error)
+
+// Budget bounds the work. Zero fields mean no bound.
+type Budget struct {
+	Attempts int
+	Time     time.Duration
+}
+
+// Count is how often a pass was tried and how often it shrank the case.
+type Count struct{ Tried, Kept int }
+
+// Stats says what shrinking did.
+type Stats struct {
+	Passes   map[string]Count
+	Attempts int // calls of the try function
+	Memo     int // attempts that were answered from memory
+	Done     bool
+	Why      string // why it stopped before the fixpoint
+	Took     time.Duration
+}
+
+func (s Stats) String() string {
+	names := make([]string, 0, len(s.Passes))
+	for n := range s.Passes {
+		names = append(names, n)
+	}
+	sort.Strings(names)
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d attempts, %d from memory", s.Attempts, s.Memo)
+	for _, n := range names {
+		if c := s.Passes[n]; c.Kept > 0 {
+			fmt.Fprintf(&b, ", %s %d/%d", n, c.Kept, c.Tried)
+		}
+	}
+	if !s.Done {
+		b.WriteString("; stopped: " + s.Why)
+	}
+	return b.String()
+}
+
+// Pass is one way to take things off a case. Items counts what could go;
+// Without gives a copy with some of them gone (drop[i]), or nil where that
+// makes no case.
+type Pass struct {
+	Name    string
+	Items   func(c *casefile.Case) int
+	Without func(c *casefile.Case, drop []bool) *casefile.Case
+	// Single passes try their items one by one only: their items stand for
+	// changes that exclude each other.
+	Single bool
+}
+
+// Options of one shrinking.
+type Options struct {
+	Budget Budget
+	Passes []Pass               // nil: Passes()
+	Saved  func(*casefile.Case) // called with every smaller case that holds, for resuming
+	Now    func() time.Time
+}
+
+type reducer struct {
+	ctx   context.Context
+	try   Try
+	opts  Options
+	start time.Time
+	memo  map[[32]byte]bool
+	stats Stats
+	err   error
+	best  *casefile.Case
+}
+
+// Shrink returns the smallest case it reached for which try holds; c itself is
+// taken to hold. The error is that of the rig; the case is good all the same.
+func Shrink(ctx context.Context, c *casefile.Case, try Try, o Options) (*casefile.Case, Stats, error) {
+	if o.Passes == nil {
+		o.Passes = Passes()
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	r := &reducer{ctx: ctx, try: try, opts: o, start: o.Now(), memo: map[[32]byte]bool{}, best: c}
+	r.stats.Passes = map[string]Count{}
+	for changed := true; changed && !r.stopped(); {
+		changed = false
+		for _, p := range o.Passes {
+			if r.stopped() {
+				break
+			}
+			if r.pass(p) {
+				changed = true
+			}
+		}
+	}
+	r.stats.Done = !r.stopped()
+	r.stats.Took = o.Now().Sub(r.start)
+	return r.best, r.stats, r.err
+}
+
+func (r *reducer) stopped() bool {
+	switch {
+	case r.err != nil:
+		r.stats.Why = "the rig broke: " + r.err.Error()
+	case r.ctx.Err() != nil:
+		r.stats.Why = "interrupted"
+	case r.opts.Budget.Attempts > 0 && r.stats.Attempts >= r.opts.Budget.Attempts:
+		r.stats.Why = fmt.Sprintf("budget of %d attempts spent", r.opts.Budget.Attempts)
+	case r.opts.Budget.Time > 0 && r.opts.Now().Sub(r.start) >= r.opts.Budget.Time:
+		r.stats.Why = fmt.Sprintf("budget of %s spent", r.opts.Budget.Time)
+	default:
+		return false
+	}
+	return true
+}
+
+// pass tries to drop ever smaller runs of items (delta debugging), from the
+// last to the first so that what is used is not dropped before its users.
+func (r *reducer) pass(p Pass) (changed bool) {
+	n := p.Items(r.best)
+	size := n
+	if p.Single {
+		size = 1
+	}
+	for size > 0 && !r.stopped() {
+		for at := n - size; at > -size && n > 0 && !r.stopped(); at -= size {
+			drop := make([]bool, n)
+			for i := max(at, 0); i < at+size; i++ {
+				drop[i] = true
+			}
+			next := p.Without(r.best, drop)
+			if next == nil || !r.holds(p.Name, next) {
+				continue
+			}
+			changed = true
+			r.best = next
+			if r.opts.Saved != nil {
+				r.opts.Saved(next)
+			}
+			n = p.Items(r.best)
+			at = min(at, n)
+		}
+		if size == 1 {
+			break
+		}
+		size = (min(size, n) + 1) / 2
+	}
+	return changed
+}
+
+func (r *reducer) holds(pass string, c *casefile.Case) bool {
+	text := c.Print()
+	key := sha256.Sum256(text)
+	count := r.stats.Passes[pass]
+	count.Tried++
+	ok, known := r.memo[key]
+	if known {
+		r.stats.Memo++
+	} else {
+		r.stats.Attempts++
+		var err error
+		ok, err = r.try(r.ctx, c)
+		if err != nil {
+			if r.ctx.Err() == nil {
+				r.err = err
+			}
+			ok = false
+		} else {
+			r.memo[key] = ok
+		}
+	}
+	if ok {
+		count.Kept++
+	}
+	r.stats.Passes[pass] = count
+	return ok
+}
