@@ -20,6 +20,7 @@ type Loop struct {
 	AcceptDelay int64
 	PostEvents  bool
 	Exclusive   bool // listening sockets wake one worker only
+	Exiting     bool // the worker shuts down gracefully: no connection is kept alive (ngx_exiting)
 
 	// Panicked is told of a panic in a handler, with the stack in the text; the connection of the
 	// event, if any, is closed after it.

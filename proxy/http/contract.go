@@ -1,7 +1,6 @@
 package http
 
 import (
-	"nginxoracle/proxy/ev"
 	"nginxoracle/proxy/module"
 )
 
@@ -9,63 +8,6 @@ import (
 // file: the owner deletes the line here when the real one lands.
 
 func owed(who string) { panic("owed by " + who) }
-
-// --- p2: the request's life (request.go, body.go, write.go, header_filter.go, special.go, sub.go)
-
-// Finalize ends the handling of a request with rc (ngx_http_finalize_request).
-func (r *Request) Finalize(rc Rc) { owed("p2") }
-
-// SendHeader runs the header filters (ngx_http_send_header).
-func (r *Request) SendHeader() Rc { owed("p2"); return 0 }
-
-// OutputFilter runs the body filters (ngx_http_output_filter).
-func (r *Request) OutputFilter(in *Chain) Rc { owed("p2"); return 0 }
-
-// SendSpecial sends a buffer of flags (ngx_http_send_special).
-func (r *Request) SendSpecial(last, flush bool) Rc { owed("p2"); return 0 }
-
-// SendResponse answers with one text (ngx_http_send_response): return, stub_status, empty_gif.
-func (r *Request) SendResponse(status int, ctype []byte, body []byte) Rc { owed("p2"); return 0 }
-
-// SpecialResponse makes an error page or redirects to one (ngx_http_special_response_handler).
-func (r *Request) SpecialResponse(rc Rc) Rc { owed("p2"); return 0 }
-
-// FilterFinalize replaces a response from inside a filter (ngx_http_filter_finalize_request).
-func (r *Request) FilterFinalizeRequest(m *Module, rc Rc) Rc { owed("p2"); return 0 }
-
-// InternalRedirect and NamedLocation restart the phases (ngx_http_internal_redirect, ngx_http_named_location).
-func (r *Request) InternalRedirect(uri, args []byte) Rc { owed("p2"); return 0 }
-func (r *Request) NamedLocation(name []byte) Rc         { owed("p2"); return 0 }
-
-// Subrequest starts one (ngx_http_subrequest).
-func (r *Request) Subrequest(uri, args []byte, ps *PostSub, flags int) (*Request, Rc) {
-	owed("p2")
-	return nil, 0
-}
-
-// RunPhases runs the compiled phases from the request's current one (ngx_http_core_run_phases).
-func (r *Request) RunPhases() { owed("p2") }
-
-// ReadBody reads the client's body and calls post when it is there (ngx_http_read_client_request_body).
-func (r *Request) ReadBody(post func(r *Request)) Rc { owed("p2"); return 0 }
-func (r *Request) ReadUnbufferedBody() Rc            { owed("p2"); return 0 }
-
-// DiscardBody throws the body away (ngx_http_discard_request_body).
-func (r *Request) DiscardRequestBody() Rc { owed("p2"); return 0 }
-
-// AddCleanup runs f when the request is freed.
-func (r *Request) AddCleanup(f func()) { r.cleanup = append(r.cleanup, f) }
-
-// Buffers and chain links live in the request's pool: reset, not collected, at its end.
-func (r *Request) NewBuf() *Buf                           { return &Buf{} }
-func (r *Request) NewChain(b *Buf) *Chain                 { return &Chain{Buf: b} }
-func (r *Request) Alloc(n int) []byte                     { return make([]byte, n) } // bytes that live as long as the request
-func (r *Request) AddHeaderOut(key, value []byte) *Header { owed("p2"); return nil } // key in its final case; Hash set
-func (r *Request) TestReading()                           { owed("p2") }             // ngx_http_test_reading, a read handler
-func (r *Request) SetWriteHandler() Rc                    { owed("p2"); return 0 }
-
-// WriteTempFile appends to a temporary file, made on first use (ngx_write_chain_to_temp_file).
-func (t *TempFile) WriteChain(r *Request, c *Chain) (int64, error) { owed("p2"); return 0, nil }
 
 // LastModified/ETag helpers used by static and others.
 func (r *Request) SetETag() Rc        { owed("p4"); return 0 } // ngx_http_set_etag
@@ -146,9 +88,7 @@ func ConfMain(cf *module.Conf, m *Module) any { return cf.Ctx.(*ConfCtx).Main[m.
 func ConfSrv(cf *module.Conf, m *Module) any  { return cf.Ctx.(*ConfCtx).Srv[m.Index] }
 func ConfLoc(cf *module.Conf, m *Module) any  { return cf.Ctx.(*ConfCtx).Loc[m.Index] }
 
-// --- p2, p3: what Block (block.go) builds a configuration with.
-func CompilePhases(cm *CoreMain)                               { owed("p2") }
-func InitConnection(c *ev.Conn)                                { owed("p2") }
+// --- p3: what Block (block.go) builds a configuration with.
 func initLocations(srv *CoreSrv, parent *CoreLoc)              { owed("p3") }
 func initLocationTrees(cf *module.Conf, parent *CoreLoc) error { owed("p3"); return nil }
 func initVariables(cf *module.Conf, cmcf *CoreMain) error      { owed("p3"); return nil }

@@ -19,6 +19,7 @@ type CoreMain struct {
 	PrefixVariables                                   []*Variable
 	NCaptures                                         int
 	Ports                                             []*ConfPort
+	worker                                            *worker
 }
 
 // PhaseHandler is one entry of the compiled phase array: the checker decides what

@@ -7,6 +7,7 @@ package http
 import (
 	"nginxoracle/proxy/elog"
 	"nginxoracle/proxy/ev"
+	"nginxoracle/proxy/http/parse"
 	"nginxoracle/proxy/module"
 )
 
@@ -185,17 +186,17 @@ type Buf struct {
 	Num                                                                                  int
 }
 
-// Size in bytes of what is left of a buffer.
+// Size in bytes of what is left of a buffer (ngx_buf_size).
 func (b *Buf) Size() int64 {
-	if b.InFile && b.Data == nil {
-		return b.FileLast - b.FilePos
+	if b.InMemory() {
+		return int64(len(b.Data))
 	}
-	return int64(len(b.Data))
+	return b.FileLast - b.FilePos
 }
 
-// Special reports a buffer that carries only flags.
+// Special reports a buffer that carries only flags (ngx_buf_special).
 func (b *Buf) Special() bool {
-	return (b.Flush || b.LastBuf || b.Sync) && len(b.Data) == 0 && !b.InFile
+	return (b.Flush || b.LastBuf || b.Sync) && !b.InMemory() && !b.InFile
 }
 
 // Chain is a list of buffers.
@@ -217,11 +218,11 @@ type File struct {
 type RequestBody struct {
 	TempFile                                 *TempFile
 	Bufs                                     *Chain
-	Buf                                      *Buf
+	buf                                      *hbuf // what is read into
 	Rest                                     int64
 	Received                                 int64
 	Free, Busy                               *Chain
-	Chunked                                  any
+	chunked                                  parse.Chunked
 	Post                                     func(r *Request)
 	FilterNeedBuffering, LastSent, LastSaved bool
 }
@@ -286,6 +287,7 @@ type Request struct {
 	StartSec                  int64
 	StartMsec                 int
 	Count                     int
+	Blocked                   int
 	Subrequests               int
 	URIChanges                int
 	AccessCode                Rc
@@ -296,6 +298,19 @@ type Request struct {
 	LingeringTime             int64
 	Log                       *elog.Log
 	cleanup                   []func()
+
+	LimitRateSet, LimitRateAfterSet bool
+
+	// The runtime's own: memory that is used again, the request's reading, the filters' state.
+	pool                 *pool
+	headerIn             *hbuf
+	line                 parse.Line
+	field                parse.Field
+	hdr, uriBuf          []byte
+	bodyStore            RequestBody
+	copy                 OutputChain
+	copySet, freed       bool
+	chunkFree, chunkBusy *Chain
 
 	State State // httpState: reading request line, headers, processing, …
 
@@ -309,7 +324,7 @@ type Request struct {
 	Pipeline, Chunked, HeaderOnly, ExpectTrailers, KeepAlive, LingeringClose   bool
 	DiscardBody, ReadingBody, Internal, ErrorPage, FilterFinalize, PostAction  bool
 	RequestComplete, RequestOutput, HeaderSent, ResponseSent, ExpectTested     bool
-	RootTested, Done, Logged, Terminated, Background, Aio, Blocked             bool
+	RootTested, Done, Logged, Terminated, Background, Aio                      bool
 	FilterNeedInMemory, MainFilterNeedInMemory, FilterNeedTemporary            bool
 	PreserveBody, AllowRanges, SingleRange, DisableNotModified                 bool
 	StatRegular, IgnoreContentEncoding, BufferedPostpone                       bool
@@ -330,16 +345,6 @@ const (
 	StateLingeringClose
 	StateKeepalive
 )
-
-// Connection is the http part of a client's connection (ngx_http_connection_t).
-type Connection struct {
-	AddrConf            any // *Addr of the port: default server, names
-	ConfCtx             *ConfCtx
-	Buf                 any
-	SSL                 bool
-	ProxyProtocol       bool
-	KeepaliveTimeoutSet bool
-}
 
 // VarValue is a variable's value (ngx_http_variable_value_t).
 type VarValue struct {

@@ -187,3 +187,6 @@ func (f *Field) done(p int, hash uint32, n int) Result {
 	f.state, f.Hash, f.LowLen = fieldStart, hash, n
 	return OK
 }
+
+// Idle reports that no byte of the next field has come.
+func (f *Field) Idle() bool { return f.state == fieldStart }

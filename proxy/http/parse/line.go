@@ -427,3 +427,8 @@ func (l *Line) path(state lineState, ch byte, p int) lineState {
 	l.Plus = true // "+" is all that is left; in nginx, too, it does not leave the state
 	return state
 }
+
+// Fresh reports that nothing has been looked at; Idle that no byte of the line itself has come
+// (empty lines before it may have).
+func (l *Line) Fresh() bool { return l.state == lineFresh }
+func (l *Line) Idle() bool  { return l.state <= lineStart }

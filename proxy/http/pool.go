@@ -1,0 +1,185 @@
+package http
+
+import "nginxoracle/proxy/ev"
+
+// slab hands out zeroed values from parts that are kept when it is reset.
+type slab[T any] struct {
+	parts   [][]T
+	part, n int
+}
+
+const (
+	slabPart = 16
+	slabKeep = 4 // parts kept over a reset
+)
+
+func (s *slab[T]) get() *T {
+	if s.part == len(s.parts) {
+		s.parts = append(s.parts, make([]T, slabPart))
+	}
+	p := &s.parts[s.part][s.n]
+	if s.n++; s.n == slabPart {
+		s.part, s.n = s.part+1, 0
+	}
+	var zero T
+	*p = zero
+	return p
+}
+
+func (s *slab[T]) reset() {
+	if len(s.parts) > slabKeep {
+		s.parts = s.parts[:slabKeep:slabKeep]
+	}
+	s.part, s.n = 0, 0
+}
+
+// pool is a request's memory: buffers, links, header fields and bytes live as long as the
+// request and are used again by the next one.
+type pool struct {
+	bufs    slab[Buf]
+	chains  slab[Chain]
+	headers slab[Header]
+	files   slab[File]
+	free    *Chain // links given back
+
+	chunk  []byte // the current piece of memory, filled up to used
+	used   int
+	spare  [][]byte // pieces already full
+	open   []*File  // closed at the request's end, the last opened first
+	remove []*TempFile
+}
+
+const (
+	poolChunk = 4096
+	poolKeep  = 4
+)
+
+func (p *pool) alloc(n int) []byte {
+	if n > len(p.chunk)-p.used {
+		if n > poolChunk/2 {
+			return make([]byte, n)
+		}
+		p.nextChunk()
+	}
+	b := p.chunk[p.used : p.used+n : p.used+n]
+	p.used += n
+	return b
+}
+
+func (p *pool) nextChunk() {
+	if p.chunk != nil {
+		p.spare = append(p.spare, p.chunk)
+	}
+	p.chunk, p.used = make([]byte, poolChunk), 0
+}
+
+func (p *pool) reset() {
+	for i := len(p.open) - 1; i >= 0; i-- {
+		if f := p.open[i]; f.FD >= 0 {
+			ev.CloseFD(f.FD)
+			f.FD = -1
+		}
+		p.open[i] = nil
+	}
+	p.open = p.open[:0]
+	p.bufs.reset()
+	p.chains.reset()
+	p.headers.reset()
+	p.files.reset()
+	p.free = nil
+	p.used = 0
+	p.spare = nil
+}
+
+// NewBuf gives a zeroed buffer of the request's pool (ngx_calloc_buf).
+func (r *Request) NewBuf() *Buf { return r.pool.bufs.get() }
+
+// NewChain gives a link that carries b (ngx_alloc_chain_link).
+func (r *Request) NewChain(b *Buf) *Chain {
+	p := r.pool
+	cl := p.free
+	if cl != nil {
+		p.free = cl.Next
+		cl.Next = nil
+	} else {
+		cl = p.chains.get()
+	}
+	cl.Buf = b
+	return cl
+}
+
+// FreeChain gives one link back (ngx_free_chain).
+func (r *Request) FreeChain(cl *Chain) {
+	cl.Buf = nil
+	cl.Next = r.pool.free
+	r.pool.free = cl
+}
+
+// Alloc gives n bytes that live as long as the request (ngx_pnalloc). They are not zeroed.
+func (r *Request) Alloc(n int) []byte { return r.pool.alloc(n) }
+
+// NewFile gives a file of the request's pool; fd is closed when the request is freed,
+// after it was logged (ngx_pool_cleanup_file).
+func (r *Request) NewFile(fd int, name []byte) *File {
+	f := r.pool.files.get()
+	f.FD, f.Name = fd, name
+	r.pool.open = append(r.pool.open, f)
+	return f
+}
+
+// NewHeader gives a zeroed header field of the request's pool.
+func (r *Request) NewHeader() *Header { return r.pool.headers.get() }
+
+// InMemory reports a buffer whose data is at hand (ngx_buf_in_memory).
+func (b *Buf) InMemory() bool { return b.Temporary || b.Memory || len(b.Data) > 0 }
+
+// GetFreeBuf takes a link and its buffer from free, or makes both (ngx_chain_get_free_buf).
+func (r *Request) GetFreeBuf(free **Chain) *Chain {
+	if cl := *free; cl != nil {
+		*free = cl.Next
+		cl.Next = nil
+		return cl
+	}
+	return r.NewChain(r.NewBuf())
+}
+
+// UpdateChains moves out behind busy, gives back what was sent: buffers of tag to free, to be
+// filled again, other links to the pool (ngx_chain_update_chains).
+func (r *Request) UpdateChains(free, busy, out **Chain, tag any) {
+	if *out != nil {
+		ll := busy
+		for *ll != nil {
+			ll = &(*ll).Next
+		}
+		*ll = *out
+		*out = nil
+	}
+	for *busy != nil {
+		cl := *busy
+		if cl.Buf.Tag != tag {
+			*busy = cl.Next
+			r.FreeChain(cl)
+			continue
+		}
+		if cl.Buf.Size() != 0 {
+			break
+		}
+		cl.Buf.Data = cl.Buf.Start[:0]
+		*busy = cl.Next
+		cl.Next = *free
+		*free = cl
+	}
+}
+
+// AddCopy appends links for in's buffers to *chain (ngx_chain_add_copy).
+func (r *Request) AddCopy(chain **Chain, in *Chain) {
+	ll := chain
+	for *ll != nil {
+		ll = &(*ll).Next
+	}
+	for ; in != nil; in = in.Next {
+		cl := r.NewChain(in.Buf)
+		*ll = cl
+		ll = &cl.Next
+	}
+}

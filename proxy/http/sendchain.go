@@ -1,0 +1,214 @@
+package http
+
+import (
+	"syscall"
+
+	"nginxoracle/proxy/ev"
+)
+
+const (
+	maxIovs     = 64 // NGX_IOVS_PREALLOCATE
+	pageSize    = 4096
+	sendfileMax = 1<<31 - 1 - pageSize
+)
+
+// iovs is a connection's list of pieces for one writev; it stays with the connection's slot.
+type iovs struct {
+	v    [][]byte
+	size int64
+}
+
+func connIovs(c *ev.Conn) *iovs {
+	v, ok := c.Cache.(*iovs)
+	if !ok {
+		v = &iovs{v: make([][]byte, 0, maxIovs)}
+		c.Cache = v
+	}
+	return v
+}
+
+// fill takes the memory at the front of in, at most limit bytes, joining pieces that touch; it
+// gives the first link that it did not take as a whole (ngx_output_chain_to_iovec).
+func (v *iovs) fill(c *ev.Conn, in *Chain, limit int64) (*Chain, bool) {
+	v.v, v.size = v.v[:0], 0
+	for ; in != nil && v.size < limit; in = in.Next {
+		b := in.Buf
+		if b.Special() {
+			continue
+		}
+		if b.InFile {
+			break
+		}
+		if !b.InMemory() {
+			c.Log.Err(logAlert, nil, "bad buf in output chain t:%d r:%d f:%d %p %p-%p %p %d-%d",
+				bit(b.Temporary), bit(b.Recycled), bit(b.InFile), b.Start, b.Data, b.Data, b.File, b.FilePos, b.FileLast)
+			return nil, false
+		}
+		if len(v.v) == maxIovs {
+			break
+		}
+		p := b.Data
+		if int64(len(p)) > limit-v.size {
+			p = p[:limit-v.size]
+		}
+		v.v = append(v.v, p)
+		v.size += int64(len(p))
+	}
+	return in, true
+}
+
+func bit(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// SendChain sends as much of in as the connection takes, at most limit bytes when limit is not 0,
+// memory with writev and files with sendfile; it gives what is left. false: the connection is
+// broken (ngx_linux_sendfile_chain).
+func SendChain(c *ev.Conn, in *Chain, limit int64) (*Chain, bool) {
+	wev := &c.Write
+	if !wev.Ready {
+		return in, true
+	}
+	if limit == 0 || limit > sendfileMax {
+		limit = sendfileMax
+	}
+	v := connIovs(c)
+	var send int64
+	for {
+		prev := send
+		cl, ok := v.fill(c, in, limit-send)
+		if !ok {
+			return nil, false
+		}
+		send += v.size
+		if c.TCPNopush == ev.TCPUnset && len(v.v) != 0 && cl != nil && cl.Buf.InFile && !cork(c) {
+			return nil, false
+		}
+		var n int
+		if len(v.v) == 0 && cl != nil && cl.Buf.InFile && send < limit {
+			size := coalesceFile(cl, limit-send)
+			if size == 0 {
+				return nil, false
+			}
+			send += size
+			n = sendFile(c, cl.Buf, size)
+		} else {
+			n = c.Writev(v.v)
+		}
+		clear(v.v)
+		if n == ev.Err {
+			return nil, false
+		}
+		sent := int64(max(n, 0))
+		in = updateSent(in, sent)
+		if n == ev.Again {
+			wev.Ready = false
+			return in, true
+		}
+		// A send may have been cut short without the socket being full: only Again tells.
+		send = prev + sent
+		if send >= limit || in == nil {
+			return in, true
+		}
+	}
+}
+
+// cork holds the header back until the file's first bytes are there (tcp_nopush); false: the
+// connection is broken. TCP_NODELAY excludes it.
+func cork(c *ev.Conn) bool {
+	if c.TCPNodelay == ev.TCPSet {
+		if err := c.ClearNodelay(); err != nil {
+			if err != syscall.EINTR {
+				c.Write.Error = true
+				c.Fault(err, "setsockopt(TCP_NODELAY) failed")
+				return false
+			}
+		} else {
+			c.TCPNodelay = ev.TCPUnset
+		}
+	}
+	if c.TCPNodelay == ev.TCPUnset {
+		if err := c.Cork(true); err != nil {
+			if err != syscall.EINTR {
+				c.Write.Error = true
+				c.Fault(err, "setsockopt(TCP_CORK) failed")
+				return false
+			}
+		} else {
+			c.TCPNopush = ev.TCPSet
+		}
+	}
+	return true
+}
+
+// sendFile sends size bytes of b's file: the number sent, Again or Err.
+func sendFile(c *ev.Conn, b *Buf, size int64) int {
+	off := b.FilePos
+	n, ok := c.Sendfile(b.File.FD, &off, int(size))
+	if !ok {
+		return ev.Err
+	}
+	if n == 0 {
+		c.Log.Err(logAlert, nil, "sendfile() reported that \"%s\" was truncated at %d", b.File.Name, b.FilePos)
+		return ev.Err
+	}
+	return n
+}
+
+// coalesceFile is the size of the neighbouring ranges of one file at the front of cl, at most
+// limit, then cut at a page (ngx_chain_coalesce_file).
+func coalesceFile(cl *Chain, limit int64) int64 {
+	var total int64
+	fd := cl.Buf.File.FD
+	for {
+		b := cl.Buf
+		size := b.FileLast - b.FilePos
+		if size > limit-total {
+			size = limit - total
+			aligned := (b.FilePos + size + pageSize - 1) &^ (pageSize - 1)
+			if aligned <= b.FileLast {
+				size = aligned - b.FilePos
+			}
+			return total + size
+		}
+		total += size
+		end := b.FilePos + size
+		cl = cl.Next
+		if cl == nil || !cl.Buf.InFile || total >= limit || cl.Buf.File.FD != fd || cl.Buf.FilePos != end {
+			return total
+		}
+	}
+}
+
+// updateSent moves in on by so many bytes (ngx_chain_update_sent).
+func updateSent(in *Chain, sent int64) *Chain {
+	for ; in != nil; in = in.Next {
+		b := in.Buf
+		if b.Special() {
+			continue
+		}
+		if sent == 0 {
+			break
+		}
+		size := b.Size()
+		if sent >= size {
+			sent -= size
+			b.Data = b.Data[len(b.Data):]
+			if b.InFile {
+				b.FilePos = b.FileLast
+			}
+			continue
+		}
+		if b.InMemory() {
+			b.Data = b.Data[sent:]
+		}
+		if b.InFile {
+			b.FilePos += sent
+		}
+		break
+	}
+	return in
+}
