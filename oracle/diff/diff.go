@@ -13,6 +13,22 @@ const (
 	Refused   // the candidate refuses a directive: nothing compared
 )
 
+func (v Verdict) String() string {
+	switch v {
+	case Agree:
+		return "agree"
+	case Differ:
+		return "differ"
+	case Unstable:
+		return "unstable"
+	case RigFailed:
+		return "rig failed"
+	case Refused:
+		return "refused"
+	}
+	return "no verdict"
+}
+
 // Kind says what differs.
 type Kind string
 
@@ -44,5 +60,3 @@ type Result struct {
 	Masks      map[string]int // masks used, with how often
 	Why        string         // for RigFailed, Unstable, Refused
 }
-
-// Contract: func Compare(ref, cand *observe.Observation) Result

@@ -24,6 +24,7 @@ const (
 type Conn struct {
 	ID   int    // client number, or accept order at an origin (from 1)
 	Addr string // the server's (client) or the origin's (origin) address
+	Port int    // client: its own TCP port, 0 for a Unix socket
 	Recv []byte // every byte received, in order
 	// Marks are offsets into Recv where a recv step ended, one per recv step.
 	Marks []int
@@ -58,6 +59,7 @@ type FileState struct {
 // Process is what was seen of the server's processes.
 type Process struct {
 	Started  bool
+	Pid      int         // main process, as seen inside the cell
 	Exit     engine.Exit // after the stop at the end
 	Left     []string    // processes left in the cell after the stop
 	FDBefore int         // descriptors after the start, at rest
@@ -69,6 +71,7 @@ type Process struct {
 type Observation struct {
 	Info     engine.Info
 	At       time.Time // when the run began; masks check dates against it
+	Vars     []string  // variables that the configuration mentions, sorted; masks depend on them
 	Took     time.Duration
 	Test     Command // nginx -t
 	Start    Command // of the start, when it failed

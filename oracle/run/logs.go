@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -21,6 +22,7 @@ const DefaultErrorLog = LogDir + "/error.log"
 var (
 	errorLogs  = regexp.MustCompile(`(?m)\berror_log\s+"?([^\s;"']+)`)
 	accessLogs = regexp.MustCompile(`(?m)\baccess_log\s+"?([^\s;"'$]+)`)
+	variable   = regexp.MustCompile(`\$\{?([a-z0-9_]+)`)
 	daemonWord = regexp.MustCompile(`(?m)(^|[\s;{}])daemon\s`)
 )
 
@@ -48,6 +50,17 @@ func logNames(c *casefile.Case, word *regexp.Regexp) map[string]bool {
 		}
 	}
 	return names
+}
+
+// variables are the names of all variables that the configuration mentions.
+func variables(c *casefile.Case) []string {
+	seen := map[string]bool{}
+	for _, text := range configurations(c) {
+		for _, m := range variable.FindAllSubmatch(text, -1) {
+			seen[string(m[1])] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(seen))
 }
 
 // Levels at which an error log's entries are compared.

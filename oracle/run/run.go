@@ -81,7 +81,7 @@ type Running struct {
 // the server. A server that refuses its configuration is no error: the
 // observation says so, and sections are not played.
 func Boot(ctx context.Context, cell engine.Cell, c *casefile.Case, opt Options) (*Running, error) {
-	r := &Running{cell: cell, c: c, o: &observe.Observation{Info: cell.Info(), At: time.Now()}}
+	r := &Running{cell: cell, c: c, o: &observe.Observation{Info: cell.Info(), At: time.Now(), Vars: variables(c)}}
 	if err := cell.Reset(ctx, tree(c)); err != nil {
 		return nil, r.errorf("write the work tree", err)
 	}
@@ -143,7 +143,7 @@ func (r *Running) start(ctx context.Context, args []string) error {
 		return nil
 	}
 	r.srv = srv
-	r.o.Process.Started = true
+	r.o.Process.Started, r.o.Process.Pid = true, srv.Pid()
 	rest, err := r.player.Settle(ctx)
 	if err != nil {
 		return r.errorf("wait until the server rests", err)

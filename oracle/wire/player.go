@@ -148,7 +148,7 @@ func (p *Player) dial(ctx context.Context, s *casefile.Section) (*conn, error) {
 	case len(fds) != 1:
 		return nil, fmt.Errorf("dial %s: want one descriptor, got %d", s.Addr, len(fds))
 	}
-	c.fd = fds[0]
+	c.fd, c.rec.Port = fds[0], localPort(fds[0])
 	return c, p.add(c)
 }
 

@@ -118,6 +118,21 @@ func unsent(fd int) int {
 	return n
 }
 
+// localPort is the port of this end, 0 for a Unix socket.
+func localPort(fd int) int {
+	sa, err := unix.Getsockname(fd)
+	if err != nil {
+		return 0 // a connection that is reset already has no port to know
+	}
+	switch sa := sa.(type) {
+	case *unix.SockaddrInet4:
+		return sa.Port
+	case *unix.SockaddrInet6:
+		return sa.Port
+	}
+	return 0
+}
+
 // resetClose ends a connection with RST instead of FIN.
 func resetClose(fd int) error {
 	err := unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})

@@ -1,0 +1,304 @@
+package diff
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"nginxoracle/oracle/mask"
+	"nginxoracle/oracle/observe"
+)
+
+// refusal is how a candidate says that it knows a directive and does not have it.
+const refusal = "is not supported in "
+
+// Compare compares everything that was observed. Every part is compared whatever
+// the parts before it gave; a stream is compared up to its first difference that
+// no mask covers. ref and cand are observations of one case.
+func Compare(ref, cand *observe.Observation) Result {
+	if why := broken(ref); why != "" {
+		return Result{Verdict: RigFailed, Why: "reference: " + why}
+	}
+	if why := broken(cand); why != "" {
+		return Result{Verdict: RigFailed, Why: "candidate: " + why}
+	}
+	if why := refuses(cand); why != "" {
+		return Result{Verdict: Refused, Why: why}
+	}
+	c := comparer{m: mask.New(ref, cand)}
+	c.load(ref, cand)
+	c.clients(ref.Clients, cand.Clients)
+	c.origins(ref.Origins, cand.Origins)
+	c.access(ref.Access, cand.Access)
+	c.errors(ref.Errors, cand.Errors)
+	c.tree(ref.Tree, cand.Tree)
+	c.processes(ref, cand)
+	r := Result{Verdict: Agree, Mismatches: c.found, Masks: c.m.Used}
+	if len(c.found) > 0 {
+		r.Verdict = Differ
+	}
+	return r
+}
+
+// broken tells why an observation is none.
+func broken(o *observe.Observation) string {
+	if o == nil {
+		return "there is no observation"
+	}
+	for _, list := range [][]observe.Conn{o.Clients, o.Origins} {
+		for _, c := range list {
+			if c.End == observe.EndNone {
+				return fmt.Sprintf("the end of connection %d with %s was not seen", c.ID, c.Addr)
+			}
+		}
+	}
+	return ""
+}
+
+// refuses returns the line in which a candidate refuses a directive.
+func refuses(o *observe.Observation) string {
+	for _, text := range []string{o.Test.Text, o.Start.Text} {
+		for line := range strings.Lines(text) {
+			if strings.Contains(line, "[emerg] directive ") && strings.Contains(line, refusal) {
+				return strings.TrimSpace(line)
+			}
+		}
+	}
+	return ""
+}
+
+type comparer struct {
+	m     *mask.Comparer
+	found []Mismatch
+}
+
+func (c *comparer) add(kind Kind, where string, at int, ref, cand []byte) {
+	c.found = append(c.found, Mismatch{Kind: kind, Where: where, At: at, Ref: ref, Cand: cand})
+}
+
+// text compares two texts with the masks of their place, and returns how their places map.
+func (c *comparer) text(kind Kind, where string, at mask.Where, ref, cand []byte) (mask.Alignment, bool) {
+	i, equal, align := c.m.Compare(at, ref, cand)
+	if !equal {
+		c.add(kind, where, i, ref, cand)
+	}
+	return align, equal
+}
+
+// plain compares two values that no mask applies to.
+func (c *comparer) plain(kind Kind, where string, ref, cand string) {
+	if ref != cand {
+		c.add(kind, where, firstDiff(ref, cand), []byte(ref), []byte(cand))
+	}
+}
+
+func firstDiff(a, b string) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return n
+}
+
+// load compares how the configuration was taken. Once a server runs, what it
+// writes to standard error is an error log and compared as one.
+func (c *comparer) load(ref, cand *observe.Observation) {
+	c.command("nginx -t", ref.Test, cand.Test)
+	c.plain(KindLoad, "started", strconv.FormatBool(ref.Process.Started), strconv.FormatBool(cand.Process.Started))
+	if !ref.Process.Started && !cand.Process.Started {
+		c.command("start", ref.Start, cand.Start)
+	}
+}
+
+func (c *comparer) command(where string, ref, cand observe.Command) {
+	c.plain(KindLoad, where+", exit", exitText(ref.Code, ref.Signal), exitText(cand.Code, cand.Signal))
+	c.text(KindLoad, where+", standard error", mask.Diag, []byte(ref.Text), []byte(cand.Text))
+	c.text(KindLoad, where+", standard output", mask.Diag, []byte(ref.Stdout), []byte(cand.Stdout))
+}
+
+func exitText(code, signal int) string {
+	if signal != 0 {
+		return fmt.Sprintf("killed by signal %d", signal)
+	}
+	return fmt.Sprintf("exit code %d", code)
+}
+
+func (c *comparer) clients(ref, cand []observe.Conn) {
+	for i := range max(len(ref), len(cand)) {
+		switch {
+		case i >= len(cand):
+			c.missing(KindConns, fmt.Sprintf("client %d", ref[i].ID), ref[i].Recv, nil)
+		case i >= len(ref):
+			c.missing(KindConns, fmt.Sprintf("client %d", cand[i].ID), nil, cand[i].Recv)
+		default:
+			c.conn(KindClient, fmt.Sprintf("client %d", ref[i].ID), mask.Client, &ref[i], &cand[i])
+		}
+	}
+}
+
+// missing notes something that only one side has (the other is nil).
+func (c *comparer) missing(kind Kind, where string, ref, cand []byte) {
+	if ref == nil {
+		ref = []byte("(none)")
+	} else {
+		cand = []byte("(none)")
+	}
+	c.add(kind, where, 0, ref, cand)
+}
+
+// conn compares one connection: its bytes, where its messages ended, its end.
+// Messages' ends are compared only where the bytes agree: otherwise they say nothing more.
+func (c *comparer) conn(kind Kind, where string, at mask.Where, ref, cand *observe.Conn) {
+	align, equal := c.text(kind, where, at, ref.Recv, cand.Recv)
+	if equal && !sameMarks(align, ref.Marks, cand.Marks) {
+		c.plain(kind, where+", ends of messages", fmt.Sprint(ref.Marks), fmt.Sprint(cand.Marks))
+	}
+	c.plain(KindEnd, where+", end", string(ref.End), string(cand.End))
+}
+
+func sameMarks(align mask.Alignment, ref, cand []int) bool {
+	if len(ref) != len(cand) {
+		return false
+	}
+	for i := range ref {
+		if align.Map(ref[i]) != cand[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *comparer) origins(ref, cand []observe.Conn) {
+	byAddr := func(list []observe.Conn) map[string][]*observe.Conn {
+		m := map[string][]*observe.Conn{}
+		for i := range list {
+			m[list[i].Addr] = append(m[list[i].Addr], &list[i])
+		}
+		return m
+	}
+	r, d := byAddr(ref), byAddr(cand)
+	for _, addr := range union(r, d) {
+		rs, ds := r[addr], d[addr]
+		c.plain(KindConns, "origin "+addr+", connections", strconv.Itoa(len(rs)), strconv.Itoa(len(ds)))
+		for i := range max(len(rs), len(ds)) {
+			where := fmt.Sprintf("origin %s, connection %d", addr, i+1)
+			switch {
+			case i >= len(ds):
+				c.missing(KindOrigin, where, rs[i].Recv, nil)
+			case i >= len(rs):
+				c.missing(KindOrigin, where, nil, ds[i].Recv)
+			default:
+				c.conn(KindOrigin, where, mask.Origin, rs[i], ds[i])
+			}
+		}
+	}
+}
+
+// union lists the keys of both maps, sorted.
+func union[V any](a, b map[string]V) []string {
+	all := maps.Clone(a)
+	if all == nil {
+		all = map[string]V{}
+	}
+	maps.Copy(all, b)
+	return slices.Sorted(maps.Keys(all))
+}
+
+func (c *comparer) access(ref, cand map[string][]byte) {
+	for _, name := range union(ref, cand) {
+		r, inRef := ref[name]
+		d, inCand := cand[name]
+		switch {
+		case !inRef:
+			c.missing(KindAccess, name, nil, d)
+		case !inCand:
+			c.missing(KindAccess, name, r, nil)
+		default:
+			c.text(KindAccess, name, mask.Access, r, d)
+		}
+	}
+}
+
+// errors compares the error logs, each as one text: an entry that one side lacks
+// shows as the first difference.
+func (c *comparer) errors(ref, cand []observe.LogEntry) {
+	byLog := func(list []observe.LogEntry) map[string]*bytes.Buffer {
+		m := map[string]*bytes.Buffer{}
+		for _, e := range list {
+			b := m[e.Where()]
+			if b == nil {
+				b = new(bytes.Buffer)
+				m[e.Where()] = b
+			}
+			b.WriteString(e.Text + "\n")
+		}
+		return m
+	}
+	r, d := byLog(ref), byLog(cand)
+	for _, name := range union(r, d) {
+		var rt, dt []byte
+		if b := r[name]; b != nil {
+			rt = b.Bytes()
+		}
+		if b := d[name]; b != nil {
+			dt = b.Bytes()
+		}
+		c.text(KindError, name, mask.Error, rt, dt)
+	}
+}
+
+func (c *comparer) tree(ref, cand []observe.FileState) {
+	byPath := func(list []observe.FileState) map[string]*observe.FileState {
+		m := map[string]*observe.FileState{}
+		for i := range list {
+			m[list[i].Path] = &list[i]
+		}
+		return m
+	}
+	r, d := byPath(ref), byPath(cand)
+	for _, name := range union(r, d) {
+		a, b := r[name], d[name]
+		switch {
+		case a == nil:
+			c.missing(KindTree, name, nil, []byte(kindOf(b)))
+		case b == nil:
+			c.missing(KindTree, name, []byte(kindOf(a)), nil)
+		default:
+			c.plain(KindTree, name+", kind", kindOf(a), kindOf(b))
+			c.text(KindTree, name, mask.Tree, a.Data, b.Data)
+		}
+	}
+}
+
+func kindOf(f *observe.FileState) string {
+	switch {
+	case f.Link != "":
+		return "link to " + f.Link
+	case f.Dir:
+		return fmt.Sprintf("folder, mode %04o", f.Mode)
+	}
+	return fmt.Sprintf("file, mode %04o", f.Mode)
+}
+
+func (c *comparer) processes(ref, cand *observe.Observation) {
+	r, d := &ref.Process, &cand.Process
+	if r.Started && d.Started {
+		c.plain(KindProcess, "exit", exitText(r.Exit.Code, r.Exit.Signal), exitText(d.Exit.Code, d.Exit.Signal))
+		c.plain(KindProcess, "descriptors gained", strconv.Itoa(r.FDAfter-r.FDBefore), strconv.Itoa(d.FDAfter-d.FDBefore))
+	}
+	c.plain(KindProcess, "processes left", strings.Join(r.Left, "\n"), strings.Join(d.Left, "\n"))
+	c.plain(KindProcess, "workers", worker(r), worker(d))
+	c.plain(KindProcess, "last-resort timeouts", strconv.Itoa(ref.Timeouts), strconv.Itoa(cand.Timeouts))
+}
+
+func worker(p *observe.Process) string {
+	if p.Worker == "" {
+		return "none crashed"
+	}
+	return p.Worker
+}

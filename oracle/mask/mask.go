@@ -1,0 +1,185 @@
+// Package mask compares two texts apart from values that may rightly differ. A
+// mask is a declared row (see Table): it says what form a value has and why it may
+// differ. It deletes nothing: a value of the wrong form, or one that only one side
+// has, is a difference like any other.
+package mask
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"time"
+
+	"nginxoracle/oracle/observe"
+)
+
+// Side is what a row's check may know of the run that a value comes from.
+type Side struct {
+	At    time.Time // when the run began
+	Took  time.Duration
+	Pid   int // main process
+	Conns int // connections that the case made and saw
+	Ports map[int]bool
+	vars  []string
+}
+
+// during tells whether t lies within the run, give or take the window.
+func (s *Side) during(t time.Time) error {
+	from, to := s.At.Add(-window), s.At.Add(s.Took+window)
+	// A clock's value is a whole second, cut off.
+	if t.Before(from.Truncate(time.Second)) || t.After(to) {
+		return fmt.Errorf("is not within the run (%s to %s)", from.UTC().Format(time.DateTime), to.UTC().Format(time.DateTime))
+	}
+	return nil
+}
+
+func sideOf(o *observe.Observation) *Side {
+	s := &Side{At: o.At, Took: o.Took, Pid: o.Process.Pid, Conns: len(o.Clients) + len(o.Origins),
+		Ports: map[int]bool{}, vars: o.Vars}
+	for _, c := range o.Clients {
+		s.Ports[c.Port] = true
+	}
+	return s
+}
+
+// Comparer compares texts of one pair of observations. Values that a row binds
+// stay bound from one text to the next.
+type Comparer struct {
+	Used map[string]int // masks used, with how often
+
+	ref, cand *Side
+	table     []Row
+	there     map[binding]string // row and the reference's value -> the candidate's
+	back      map[binding]string // and the other way round
+}
+
+type binding struct{ row, value string }
+
+// New makes a comparer for two observations of one case.
+func New(ref, cand *observe.Observation) *Comparer {
+	return &Comparer{
+		Used: map[string]int{}, ref: sideOf(ref), cand: sideOf(cand), table: Table,
+		there: map[binding]string{}, back: map[binding]string{},
+	}
+}
+
+// Shift is one masked difference: behind it the candidate's text runs Delta
+// bytes ahead of the reference's. At is the end of the value in the reference's text.
+type Shift struct{ At, Delta int }
+
+// Alignment maps places of the reference's text to the candidate's.
+type Alignment []Shift
+
+// Map gives the candidate's place of the reference's place at.
+func (a Alignment) Map(at int) int {
+	delta := 0
+	for _, s := range a {
+		if s.At > at {
+			break
+		}
+		delta = s.Delta
+	}
+	return at + delta
+}
+
+// Compare compares two texts that stand at where. equal tells whether only
+// masked values differ; otherwise at is the reference's byte of the first
+// difference that no mask covers.
+func (m *Comparer) Compare(where Where, ref, cand []byte) (at int, equal bool, align Alignment) {
+	if bytes.Equal(ref, cand) {
+		return 0, true, nil
+	}
+	var rs, cs []span
+	found := false
+	i, j := 0, 0
+	for {
+		n := commonPrefix(ref[i:], cand[j:])
+		i, j = i+n, j+n
+		if i == len(ref) && j == len(cand) {
+			return 0, true, align
+		}
+		if !found {
+			rs, cs, found = m.spans(where, ref), m.spans(where, cand), true
+		}
+		r, c, ok := m.covering(rs, cs, i, j, ref, cand)
+		if !ok {
+			return i, false, align
+		}
+		i, j = r.end, c.end
+		align = append(align, Shift{At: i, Delta: j - i})
+	}
+}
+
+func commonPrefix(a, b []byte) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return n
+}
+
+// span is one place where a row's form was found.
+type span struct{ row, start, end int }
+
+func (m *Comparer) spans(where Where, text []byte) []span {
+	var out []span
+	for i := range m.table {
+		row := &m.table[i]
+		if row.Where&where == 0 || !m.applies(row) {
+			continue
+		}
+		for _, g := range row.Form.FindAllSubmatchIndex(text, -1) {
+			out = append(out, span{row: i, start: g[2], end: g[3]})
+		}
+	}
+	return out
+}
+
+func (m *Comparer) applies(row *Row) bool {
+	return len(row.Vars) == 0 || slices.ContainsFunc(row.Vars, func(v string) bool {
+		return slices.Contains(m.ref.vars, v)
+	})
+}
+
+// covering finds a row whose value covers the difference at i in the reference's
+// and at j in the candidate's text, began at the same place in both, and passes
+// its checks.
+func (m *Comparer) covering(rs, cs []span, i, j int, ref, cand []byte) (r, c span, ok bool) {
+	for _, r := range rs {
+		if r.start > i || r.end < i {
+			continue
+		}
+		for _, c := range cs {
+			if c.row != r.row || c.end < j || i-r.start != j-c.start {
+				continue
+			}
+			if m.accept(&m.table[r.row], string(ref[r.start:r.end]), string(cand[c.start:c.end])) {
+				return r, c, true
+			}
+		}
+	}
+	return span{}, span{}, false
+}
+
+func (m *Comparer) accept(row *Row, ref, cand string) bool {
+	if row.Check(ref, m.ref) != nil || row.Check(cand, m.cand) != nil {
+		return false
+	}
+	if row.Pair != nil && row.Pair(ref, cand, m.ref, m.cand) != nil {
+		return false
+	}
+	if row.Bind {
+		r, c := binding{row.Name, ref}, binding{row.Name, cand}
+		if v, ok := m.there[r]; ok && v != cand {
+			return false
+		}
+		if v, ok := m.back[c]; ok && v != ref {
+			return false
+		}
+		m.there[r], m.back[c] = cand, ref
+	}
+	m.Used[row.Name]++
+	return true
+}
