@@ -9,6 +9,7 @@ require (
 	github.com/spf13/cobra v1.10.2
 	go.elara.ws/pcre v0.0.0-20230805032557-4ce849193f64
 	golang.org/x/sys v0.50.0
+	golang.org/x/term v0.48.0
 	golang.org/x/tools v0.52.0
 	modernc.org/libc v1.16.8
 	pgregory.net/rapid v1.3.0

@@ -1,41 +1,320 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"nginxoracle/oracle/casefile"
-	"nginxoracle/oracle/engine"
+	"nginxoracle/oracle/diff"
 	"nginxoracle/oracle/exit"
-	"nginxoracle/oracle/run"
+	"nginxoracle/oracle/observe"
+	"nginxoracle/oracle/reference"
+	"nginxoracle/oracle/report"
 )
 
+type replayOptions struct {
+	*options
+	ReferenceOnly bool
+	Show          bool
+	Verbose       bool
+	Jobs          int
+}
+
 func newReplay(o *options) *cobra.Command {
-	return &cobra.Command{
+	ro := &replayOptions{options: o}
+	cmd := &cobra.Command{
 		Use:   "replay PATH…",
 		Short: "Run cases on the targets and show every mismatch",
+		Long: `replay runs cases (files, or folders with *.txtar files below) on the reference
+and on the candidate, compares everything that can be seen, and shows every
+mismatch side by side. A case that differs is run again on the reference alone:
+if that differs from itself, the case is unstable and not a finding.`,
+		Example: `  oracle replay scenarios/proxy/uri-replaced.txtar
+  oracle replay scenarios corpus --jobs 2
+  oracle replay --reference-only --show mine.txtar     # what does nginx answer?
+  oracle replay --candidate nginx:1.22 scenarios       # two versions of nginx`,
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			root := os.Getenv("ORACLE_NGINX_ROOT")
-			cell, err := engine.Open(cmd.Context(), engine.Options{Kind: engine.Local, Target: engine.Target{Name: "nginx", Root: root, Binary: filepath.Join(root, "usr/sbin/nginx")}})
-			if err != nil {
-				return err
-			}
-			defer cell.Close()
-			for _, a := range args {
-				c, err := casefile.Load(a)
-				if err != nil {
-					return exit.Wrap(exit.Usage, err)
-				}
-				ob, err := run.Run(context.Background(), cell, c)
-				if err != nil {
-					return err
-				}
-				ob.Text(cmd.OutOrStdout())
-			}
-			return nil
+			return replay(cmd, ro, args)
 		},
 	}
+	f := cmd.Flags()
+	f.BoolVar(&ro.ReferenceOnly, "reference-only", false, "run the reference twice and compare it with itself")
+	f.BoolVar(&ro.Show, "show", false, "print what was observed")
+	f.BoolVarP(&ro.Verbose, "verbose", "v", false, "print a line for cases that agree too")
+	f.IntVar(&ro.Jobs, "jobs", 2, "cases run at the same time, each with cells of its own")
+	return cmd
+}
+
+func replay(cmd *cobra.Command, o *replayOptions, args []string) error {
+	began := time.Now()
+	if o.Jobs < 1 {
+		return exit.Errorf(exit.Usage, "replay: --jobs %d: want at least 1", o.Jobs)
+	}
+	paths, err := findCases(args)
+	if err != nil {
+		return exit.Wrap(exit.Usage, fmt.Errorf("replay: %w", err))
+	}
+	var t tally
+	var cases []*casefile.Case
+	for _, p := range paths {
+		c, err := casefile.Load(p)
+		if err != nil {
+			// The other cases still run: what they find must not hang on this file.
+			fmt.Fprintln(cmd.ErrOrStderr(), err)
+			t.wrong++
+			continue
+		}
+		cases = append(cases, c)
+	}
+	candidate := o.Candidate
+	if o.ReferenceOnly {
+		candidate = o.Reference
+	}
+	var pair reference.Pair
+	if len(cases) > 0 {
+		pair, err = reference.Resolve(cmd.Context(), o.Reference, candidate, o.Cell, func(s string) {
+			fmt.Fprintln(cmd.ErrOrStderr(), s)
+		})
+		if err != nil {
+			return exit.Wrap(exit.Rig, fmt.Errorf("replay: %w", err))
+		}
+	}
+	out := &printer{w: cmd.OutOrStdout(), o: o, style: styleOf(cmd.OutOrStdout()), few: len(cases) <= 20}
+	runAll(cmd.Context(), pair, cases, o, func(r outcome) {
+		t.add(r)
+		out.print(r)
+	})
+	t.took = time.Since(began)
+	if o.JSON {
+		if err := json.NewEncoder(cmd.OutOrStdout()).Encode(t.json()); err != nil {
+			return exit.Errorf(exit.Rig, "replay: write: %w", err)
+		}
+	}
+	return done(cmd, t.code(), "replay: %s", t.String())
+}
+
+// findCases lists the case files that args name: files as they are, folders
+// with every *.txtar below them, sorted.
+func findCases(args []string) ([]string, error) {
+	var paths []string
+	for _, a := range args {
+		st, err := os.Stat(a)
+		if err != nil {
+			return nil, err
+		}
+		if !st.IsDir() {
+			paths = append(paths, a)
+			continue
+		}
+		err = filepath.WalkDir(a, func(p string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() && filepath.Ext(p) == ".txtar" {
+				paths = append(paths, p)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return paths, nil
+}
+
+// runAll judges cases with o.Jobs workers and hands the outcomes over in the
+// cases' order.
+func runAll(ctx context.Context, pair reference.Pair, cases []*casefile.Case, o *replayOptions, each func(outcome)) {
+	todo := make(chan int)
+	results := make([]chan outcome, len(cases))
+	for i := range results {
+		results[i] = make(chan outcome, 1)
+	}
+	var workers sync.WaitGroup
+	for range min(o.Jobs, len(cases)) {
+		workers.Add(1)
+		go func() {
+			defer workers.Done()
+			j := &judge{pair: pair, alone: o.ReferenceOnly}
+			defer j.close()
+			for i := range todo {
+				results[i] <- j.run(ctx, cases[i])
+			}
+		}()
+	}
+	go func() {
+		for i := range cases {
+			todo <- i
+		}
+		close(todo)
+	}()
+	for i := range results {
+		each(<-results[i])
+	}
+	workers.Wait()
+}
+
+// tally counts outcomes.
+type tally struct {
+	counts   map[diff.Verdict]int
+	recorded int // divergences that are exactly as recorded
+	stale    int // recorded divergences that no longer are
+	wrong    int // files that are no cases
+	timeouts int
+	masks    map[string]int
+	took     time.Duration
+}
+
+func (t *tally) add(r outcome) {
+	if t.counts == nil {
+		t.counts, t.masks = map[diff.Verdict]int{}, map[string]int{}
+	}
+	switch r.expected {
+	case asRecorded:
+		t.recorded++
+	case stale:
+		t.stale++
+	default:
+		t.counts[r.result.Verdict]++
+	}
+	for _, o := range []*observe.Observation{r.ref, r.cand} {
+		if o != nil {
+			t.timeouts += o.Timeouts
+		}
+	}
+	for name, n := range r.result.Masks {
+		t.masks[name] += n
+	}
+}
+
+// code is the worst that happened: without a verdict there is no better news.
+func (t *tally) code() exit.Code {
+	switch {
+	case t.counts[diff.RigFailed]+t.counts[diff.NoVerdict] > 0:
+		return exit.Rig
+	case t.wrong > 0:
+		return exit.Usage
+	case t.counts[diff.Differ] > 0:
+		return exit.Differ
+	case t.stale > 0:
+		return exit.Stale
+	case t.counts[diff.Unstable] > 0:
+		return exit.Unstable
+	case t.counts[diff.Refused] > 0:
+		return exit.Refused
+	}
+	return exit.Agree
+}
+
+func (t *tally) String() string {
+	var parts []string
+	total := t.recorded + t.stale + t.wrong
+	part := func(n int, what string) {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, what))
+		}
+	}
+	for _, v := range []diff.Verdict{diff.Agree, diff.Differ, diff.Unstable, diff.Refused, diff.RigFailed, diff.NoVerdict} {
+		part(t.counts[v], v.String())
+		total += t.counts[v]
+	}
+	part(t.recorded, "as recorded")
+	part(t.stale, "stale")
+	part(t.wrong, "wrong files")
+	part(t.timeouts, "last-resort timeouts used")
+	s := fmt.Sprintf("%d cases", total)
+	if total == 1 {
+		s = "1 case"
+	}
+	return fmt.Sprintf("%s: %s; %.1f s", s, strings.Join(parts, ", "), t.took.Seconds())
+}
+
+func (t *tally) json() any {
+	counts := map[string]int{}
+	for v, n := range t.counts {
+		counts[v.String()] = n
+	}
+	return map[string]any{"summary": map[string]any{
+		"verdicts": counts, "as_recorded": t.recorded, "stale": t.stale, "wrong_files": t.wrong, "timeouts": t.timeouts,
+		"masks": t.masks, "seconds": t.took.Seconds(), "exit": int(t.code()), "exit_name": t.code().String(),
+	}}
+}
+
+// printer shows outcomes, for a person or for a machine.
+type printer struct {
+	w     io.Writer
+	o     *replayOptions
+	style report.Style
+	few   bool
+}
+
+func styleOf(w io.Writer) report.Style {
+	f, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return report.Style{}
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		width = 0
+	}
+	return report.Style{Color: os.Getenv("NO_COLOR") == "", Width: width}
+}
+
+func (p *printer) print(r outcome) {
+	v := r.view(p.o)
+	var b bytes.Buffer
+	switch {
+	case p.o.JSON:
+		enc := json.NewEncoder(&b)
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(v.JSON()); err != nil {
+			fmt.Fprintf(&b, "{\"case\":%q,\"error\":%q}\n", r.c.Name, err)
+		}
+	default:
+		if r.result.Verdict != diff.Agree || p.few || p.o.Verbose || p.o.Show {
+			v.Write(&b, p.style)
+		}
+		if p.o.Show {
+			for i, o := range []*observe.Observation{r.ref, r.cand} {
+				if o != nil && !(i == 1 && p.o.ReferenceOnly) {
+					o.Text(&b)
+				}
+			}
+		}
+	}
+	// A reader that has gone away must not stop the run: its exit code still counts.
+	_, _ = p.w.Write(b.Bytes())
+}
+
+// view is what a person is shown of the outcome.
+func (r *outcome) view(o *replayOptions) *report.View {
+	again := []string{"oracle", "replay"}
+	if o.Reference != "nginx" {
+		again = append(again, "--reference", o.Reference)
+	}
+	if o.Candidate != "proxy" {
+		again = append(again, "--candidate", o.Candidate)
+	}
+	if o.ReferenceOnly {
+		again = append(again, "--reference-only")
+	}
+	v := &report.View{Case: r.c, Ref: o.Reference, Cand: o.Candidate, Result: r.result, Word: string(r.expected),
+		Again: strings.Join(append(again, r.c.Name), " ")}
+	if o.ReferenceOnly {
+		v.Ref, v.Cand = o.Reference, "again"
+	}
+	if r.err != nil {
+		v.Result.Why = r.err.Error()
+	}
+	return v
 }

@@ -21,6 +21,7 @@ type options struct {
 var commands = []func(*options) *cobra.Command{
 	newDoctor,
 	newReplay,
+	newFmt,
 	newFuzz,
 	newMinimize,
 	newFindings,

@@ -75,15 +75,15 @@ type comparer struct {
 	found []Mismatch
 }
 
-func (c *comparer) add(kind Kind, where string, at int, ref, cand []byte) {
-	c.found = append(c.found, Mismatch{Kind: kind, Where: where, At: at, Ref: ref, Cand: cand})
+func (c *comparer) add(kind Kind, where string, at, pos int, ref, cand []byte) {
+	c.found = append(c.found, Mismatch{Kind: kind, Where: where, At: at, Pos: pos, Ref: ref, Cand: cand})
 }
 
 // text compares two texts with the masks of their place, and returns how their places map.
 func (c *comparer) text(kind Kind, where string, at mask.Where, ref, cand []byte) (mask.Alignment, bool) {
 	i, equal, align := c.m.Compare(at, ref, cand)
 	if !equal {
-		c.add(kind, where, i, ref, cand)
+		c.add(kind, where, i, align.Map(i), ref, cand)
 	}
 	return align, equal
 }
@@ -91,7 +91,8 @@ func (c *comparer) text(kind Kind, where string, at mask.Where, ref, cand []byte
 // plain compares two values that no mask applies to.
 func (c *comparer) plain(kind Kind, where string, ref, cand string) {
 	if ref != cand {
-		c.add(kind, where, firstDiff(ref, cand), []byte(ref), []byte(cand))
+		i := firstDiff(ref, cand)
+		c.add(kind, where, i, i, []byte(ref), []byte(cand))
 	}
 }
 
@@ -148,13 +149,21 @@ func (c *comparer) missing(kind Kind, where string, ref, cand []byte) {
 	} else {
 		cand = []byte("(none)")
 	}
-	c.add(kind, where, 0, ref, cand)
+	c.add(kind, where, 0, 0, ref, cand)
 }
 
 // conn compares one connection: its bytes, where its messages ended, its end.
 // Messages' ends are compared only where the bytes agree: otherwise they say nothing more.
 func (c *comparer) conn(kind Kind, where string, at mask.Where, ref, cand *observe.Conn) {
 	align, equal := c.text(kind, where, at, ref.Recv, cand.Recv)
+	if !equal {
+		m := &c.found[len(c.found)-1]
+		for _, mark := range ref.Marks {
+			if mark <= m.At {
+				m.Message++
+			}
+		}
+	}
 	if equal && !sameMarks(align, ref.Marks, cand.Marks) {
 		c.plain(kind, where+", ends of messages", fmt.Sprint(ref.Marks), fmt.Sprint(cand.Marks))
 	}

@@ -48,9 +48,12 @@ const (
 type Mismatch struct {
 	Kind  Kind
 	Where string // "client 1", "origin 127.0.0.1:9001, connection 1", "logs/access.log", …
-	At    int    // byte (or entry) of the first difference, in the masked-aligned form
-	Ref   []byte // whole value, reference
-	Cand  []byte // whole value, candidate
+	At    int    // byte of the reference's value at which the first difference begins
+	Pos   int    // the same place in the candidate's value: masked values before it may differ in length
+	// Message counts the recv steps of a client's or origin's script that had ended before At.
+	Message int
+	Ref     []byte // whole value, reference
+	Cand    []byte // whole value, candidate
 }
 
 // Result of one comparison.

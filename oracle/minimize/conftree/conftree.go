@@ -20,6 +20,7 @@ type Node struct {
 	Words []string
 	Block bool
 	Kids  []*Node
+	Line  int // where Parse found its name; 0 for a node that was made
 }
 
 // N makes a simple directive out of raw tokens.
@@ -46,7 +47,7 @@ func (n *Node) Add(kids ...*Node) *Node {
 
 // Clone copies a node and everything below it.
 func (n *Node) Clone() *Node {
-	c := &Node{Words: append([]string(nil), n.Words...), Block: n.Block}
+	c := &Node{Words: append([]string(nil), n.Words...), Block: n.Block, Line: n.Line}
 	c.Kids = CloneAll(n.Kids)
 	return c
 }
@@ -93,6 +94,7 @@ type parser struct {
 func (p *parser) block(depth int) ([]*Node, error) {
 	var list []*Node
 	var words []string
+	line := 0 // of the current directive's name
 	for {
 		p.space()
 		if p.pos >= len(p.text) {
@@ -107,7 +109,7 @@ func (p *parser) block(depth int) ([]*Node, error) {
 			if len(words) == 0 {
 				return nil, fmt.Errorf("unexpected ;")
 			}
-			list = append(list, &Node{Words: words})
+			list = append(list, &Node{Words: words, Line: line})
 			words = nil
 		case '{':
 			p.pos++
@@ -118,7 +120,7 @@ func (p *parser) block(depth int) ([]*Node, error) {
 			if err != nil {
 				return nil, err
 			}
-			list = append(list, &Node{Words: words, Block: true, Kids: kids})
+			list = append(list, &Node{Words: words, Block: true, Kids: kids, Line: line})
 			words = nil
 		case '}':
 			if depth == 0 || len(words) > 0 {
@@ -127,6 +129,9 @@ func (p *parser) block(depth int) ([]*Node, error) {
 			p.pos++
 			return list, nil
 		default:
+			if len(words) == 0 {
+				line = p.line
+			}
 			w, err := p.word()
 			if err != nil {
 				return nil, err
