@@ -53,7 +53,7 @@ type Options struct {
 	Dir                  string        // scratch; made and removed by the caller
 	Self                 string        // the oracle's own binary, for the origin's and the client's roles
 	IdleWait             time.Duration // at most this long for an idle machine
-	Log                  func(format string, args ...any)
+	Each                 func(Row)     // told of each row when it is done; may be nil
 }
 
 // Sample is one side of one pair.
@@ -97,6 +97,31 @@ type Row struct {
 	Shared                string  // which roles shared a core, and what that voids
 	Figures               []Figure
 	LoadBefore, LoadAfter string
+}
+
+// Report is a whole run: never quoted without its machine.
+type Report struct {
+	Machine              string
+	At                   time.Time
+	Reference, Candidate string
+	Rows                 []Row
+}
+
+// Count is the number of figures with each verdict.
+func (r Report) Count() (pass, fail, none int) {
+	for _, row := range r.Rows {
+		for _, f := range row.Figures {
+			switch f.Verdict {
+			case Pass:
+				pass++
+			case Fail:
+				fail++
+			default:
+				none++
+			}
+		}
+	}
+	return
 }
 
 // Verdict of a figure.

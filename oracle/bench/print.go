@@ -62,3 +62,13 @@ func (r Row) Print(w io.Writer) {
 	}
 	fmt.Fprintf(w, "  %s: load average %s before, %s after\n", r.Workload, r.LoadBefore, r.LoadAfter)
 }
+
+// Table writes the figures alone, one a line.
+func (r Report) Table(w io.Writer) {
+	fmt.Fprintf(w, "%-20s %-26s %12s %12s %6s  %-8s %s\n", "workload", "figure", "nginx", "proxy", "ratio", "bound", "verdict")
+	for _, row := range r.Rows {
+		for _, f := range row.Figures {
+			fmt.Fprintf(w, "%-20s %-26s %12.2f %12.2f %6.2f  %-8s %s\n", row.Workload, f.Name, f.Ref, f.Cand, f.Ratio, f.Bound, f.Verdict)
+		}
+	}
+}

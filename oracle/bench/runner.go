@@ -57,6 +57,9 @@ func Run(ctx context.Context, opt Options) ([]Row, error) {
 		found = true
 		row, err := r.workload(ctx, w)
 		rows = append(rows, row)
+		if opt.Each != nil {
+			opt.Each(row)
+		}
 		if err != nil {
 			return rows, fmt.Errorf("workload %s: %w", w.Name, err)
 		}
