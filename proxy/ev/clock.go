@@ -8,8 +8,10 @@ type dates struct {
 	http, log, iso          []byte
 }
 
-// HTTPTime appends an IMF-fixdate, in GMT (RFC 9110, 5.6.7).
+// HTTPTime appends an IMF-fixdate, in GMT, from 1970 to 9999 (RFC 9110, 5.6.7; ngx_http_time,
+// ngx_gmtime).
 func HTTPTime(b []byte, sec int64) []byte {
+	sec = min(max(sec, 0), 253402300799)
 	return time.Unix(sec, 0).UTC().AppendFormat(b, "Mon, 02 Jan 2006 15:04:05 GMT")
 }
 

@@ -2,8 +2,8 @@ package http
 
 import (
 	"nginxoracle/proxy/ev"
-	"nginxoracle/proxy/http/pcre"
 	"nginxoracle/proxy/module"
+	"nginxoracle/proxy/openfile"
 )
 
 // CoreMain is ngx_http_core_module's main configuration.
@@ -21,10 +21,7 @@ type CoreMain struct {
 	NCaptures                                         int
 	Ports                                             []*ConfPort
 	worker                                            *worker
-	Prefix, Hostname                                  string // of the cycle
-
-	varKeys  map[string]*Variable // declared ones, by name
-	varIndex map[string]int       // places in Variables
+	SmallFiles                                        *openfile.Small // made with its first use
 }
 
 // PhaseHandler is one entry of the compiled phase array: the checker decides what
@@ -49,7 +46,7 @@ type CoreSrv struct {
 	Listen                                                      bool
 	File                                                        string
 	Line                                                        int
-	Captures                                                    bool // the last regular expression of server_name has groups
+	AllowConnect                                                int
 }
 
 // ServerName is one server_name.
@@ -61,14 +58,10 @@ type ServerName struct {
 
 // CoreLoc is the location configuration (ngx_http_core_loc_conf_t).
 type CoreLoc struct {
-	Name, EscapedName                                string
+	Name                                             string
 	Regex                                            *Regex
 	Noname, Lmt, Named, Exact, NoRegex, AutoRedirect bool
-	Internal                                         int
-	InternalSet                                      bool   // merged: internal;
-	file                                             string // where it was read
-	line                                             int
-	literals                                         []*CoreLoc
+	InternalSet                                      bool // internal;
 
 	Ctx             *ConfCtx // LocConf of this location: Ctx.Loc
 	Tree            *LocNode // static locations inside
@@ -79,19 +72,17 @@ type CoreLoc struct {
 
 	Handler Handler
 
-	Root          module.Str    // root, or alias' path
-	Alias         int           // 0 none, else the length of the location's name (NGX_MAX for regex: -1)
-	RootValues    *ComplexValue // nil when root has no variables
-	PostAction    string
-	PostActionSet bool
+	Root       module.Str    // root, or alias' path
+	Alias      int           // 0 none, else the length of the location's name (NGX_MAX for regex: -1)
+	RootValues *ComplexValue // nil when root has no variables
+	PostAction string
 
 	Types                                 map[string]string // extension -> type
-	TypesChecked                          bool              // nginx would build its hash of them once
 	DefaultType                           module.Str
 	TypesHashMaxSize, TypesHashBucketSize int
 
 	ClientMaxBodySize, Directio, DirectioAlignment, ClientBodyBufferSize                                                         int64
-	PostponeOutput                                                                                                               int64
+	SendLowat, PostponeOutput                                                                                                    int64
 	LimitRateValue, LimitRateAfterValue                                                                                          *ComplexValue
 	SendfileMaxChunk, ReadAhead, SubrequestOutputBufferSize                                                                      int64
 	ClientBodyTimeout, SendTimeout, KeepaliveTime, KeepaliveTimeout, LingeringTime, LingeringTimeout, ResolverTimeout, AuthDelay int64 // ms
@@ -102,16 +93,15 @@ type CoreLoc struct {
 	ResetTimedoutConnection, AbsoluteRedirect, ServerNameInRedirect, PortInRedirect                                              int
 	MsiePadding, MsieRefresh, LogNotFound, LogSubrequest, RecursiveErrorPages                                                    int
 	ChunkedTransferEncoding, Etag, ServerTokens, DisableSymlinks                                                                 int
-	GzipVary, GzipHTTPVersion, GzipProxied                                                                                       int
-	GzipDisableMSIE6                                                                                                             int
-	GzipDisable                                                                                                                  []*pcre.Regexp
+	GzipVary                                                                                                                     int
 
-	ClientBodyTempPath                                             *module.Path
+	ClientBodyTempPath                                             *TempPath
 	ErrorLog                                                       any // *server log; elog.Sink
 	ErrorPages                                                     []*ErrorPage
-	OpenFileCacheSet, SendLowatSet                                 bool
+	OpenFileCache                                                  *openfile.Cache
 	OpenFileCacheValid                                             int64
 	OpenFileCacheMinUses, OpenFileCacheErrors, OpenFileCacheEvents int
+	Resolver                                                       any
 }
 
 // ErrorPage is one status of an error_page.
@@ -138,11 +128,12 @@ type ConfAddr struct {
 	Text                                                                            string
 	Default                                                                         *CoreSrv
 	Servers                                                                         []*CoreSrv
-	Names                                                                           *ServerNames // nil when the default server is the only choice
+	Names                                                                           any // the lookup, built by the owner (p3): exact, wildcard head, wildcard tail, regex
 	Bind, Wildcard, Set, DefaultSet, ProxyProtocol, HTTP2, SSL, Deferred, Reuseport bool
-	Backlog, Rcvbuf, Sndbuf, FastOpen                                               int
-	KeepaliveOpts                                                                   [4]int // 0, 1 on or 2 off; idle, interval, count
+	Backlog, Rcvbuf, Sndbuf, SetFib, FastOpen                                       int
+	KeepaliveOpts                                                                   [4]int
 	IPv6Only                                                                        int
+	AcceptFilter                                                                    string
 
 	lastBits             int // what AddListen compares the protocols with
 	bitsSet, bitsChanged bool
@@ -155,18 +146,3 @@ func (r *Request) CoreSrv() *CoreSrv   { return r.SrvConf[0].(*CoreSrv) }
 // Ctx and SetCtx are a module's per-request state.
 func (r *Request) Ctx(m *Module) any       { return r.ctx[m.Index] }
 func (r *Request) SetCtx(m *Module, v any) { r.ctx[m.Index] = v }
-
-// Values of client_body_in_file_only, server_tokens, if_modified_since (ngx_http_core_module.h).
-const (
-	BodyFileOff   = 0
-	BodyFileOn    = 1
-	BodyFileClean = 2
-
-	TokensOff   = 0
-	TokensOn    = 1
-	TokensBuild = 2
-
-	IMSOff    = 0
-	IMSExact  = 1
-	IMSBefore = 2
-)

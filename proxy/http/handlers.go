@@ -1,0 +1,23 @@
+package http
+
+import "nginxoracle/proxy/module"
+
+// AddHandler puts a module's handler into a phase; it is called by Postconf.
+func AddHandler(cf *module.Conf, phase Phase, h Handler) {
+	cm := cf.Ctx.(*ConfCtx).Main[0].(*CoreMain)
+	cm.Phases[phase] = append(cm.Phases[phase], h)
+}
+
+// Location contexts of most directives.
+const (
+	InHTTPSrvLoc    = module.HTTPMain | module.HTTPSrv | module.HTTPLoc
+	InHTTPSrvLocLif = InHTTPSrvLoc | module.HTTPLif
+)
+
+// FlushVariable forgets an indexed variable's value when that may have changed
+// (ngx_http_script_flush_no_cacheable_variables).
+func (r *Request) FlushVariable(i int) {
+	if v := &r.Variables[i]; v.NoCacheable {
+		v.Valid, v.NotFound = false, false
+	}
+}

@@ -1,0 +1,57 @@
+package http
+
+import "nginxoracle/proxy/openfile"
+
+// OpenFile opens a file as the location's settings have it: through open_file_cache, or the cache of
+// small contents when there is none. A descriptor is closed, or given back, when the request is freed;
+// f is nil where there is none (a folder, TestOnly, content in memory). When it fails, of tells why.
+func (r *Request) OpenFile(path []byte, of *openfile.Info) (f *File, ok bool) {
+	of.Valid = r.Core.OpenFileCacheValid
+	of.MinUses = r.Core.OpenFileCacheMinUses
+	of.Errors = r.Core.OpenFileCacheErrors > 0
+	if c := r.Core.OpenFileCache; c != nil {
+		return r.OpenCached(c, path, of)
+	}
+	if of.TestOnly {
+		return nil, openfile.Open(path, of, r.Conn.Log)
+	}
+	cm := r.CoreMain()
+	if cm.SmallFiles == nil {
+		cm.SmallFiles = openfile.NewSmall()
+	}
+	if !cm.SmallFiles.Open(path, of, r.Conn.Log) {
+		return nil, false
+	}
+	if of.FD >= 0 {
+		f = r.NewFile(of.FD, path)
+		f.Size = of.Size
+	}
+	return f, true
+}
+
+// OpenCached opens through a cache; of's Valid, MinUses and Errors are the caller's.
+func (r *Request) OpenCached(c *openfile.Cache, path []byte, of *openfile.Info) (f *File, ok bool) {
+	if c.Now == nil {
+		loop := r.Conn.Loop
+		c.Now = func() int64 { sec, _ := loop.Now(); return sec }
+	}
+	if !c.Open(path, of, r.Conn.Log) {
+		return nil, false
+	}
+	if of.FD >= 0 {
+		f = &File{FD: of.FD, Name: path, Size: of.Size}
+		r.AddCleanup(of.Release())
+	}
+	return f, true
+}
+
+// SetFile makes b the whole of an opened file: in memory where the content is at
+// hand, else in the file.
+func (b *Buf) SetFile(of *openfile.Info, f *File) {
+	if of.Content {
+		b.Data, b.Memory = of.Data, len(of.Data) > 0
+		return
+	}
+	b.File, b.FilePos, b.FileLast = f, 0, of.Size
+	b.InFile = of.Size > 0
+}
