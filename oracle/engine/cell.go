@@ -70,7 +70,9 @@ func newCell(ctx context.Context, fd int, info Info, end func() error) (*cell, e
 	if len(fds) != 2 {
 		return nil, c.failed(fmt.Errorf("the agent sent %d handles, want 2", len(fds)))
 	}
-	c.prober = probe.New(fds[0], fds[1])
+	if c.prober, err = probe.New(fds[0], fds[1]); err != nil {
+		return nil, c.failed(err)
+	}
 	c.info.SHA256 = ans.SHA256
 	if err := c.describe(ctx); err != nil {
 		return nil, c.failed(err)

@@ -102,14 +102,15 @@ type Server interface {
 }
 
 // Rest is what the kernel says of the server: nothing more will come from it but
-// a timer when every thread of every server process sleeps in epoll_wait (or its
-// like) and none of its sockets has bytes to read or unacknowledged bytes to send.
-// A connection that waits to be accepted, and a handshake on its way, count as
-// one byte each. RecvQ and SendQ are 0 while Asleep is false.
+// by a timer when every thread of every server process sleeps in epoll_wait (or its
+// like) and none of its sockets has bytes to read or bytes that wait to be sent.
+// A connection that waits to be accepted counts as one byte. RecvQ and SendQ are 0
+// while Asleep is false. Bytes that the peer's kernel has, though it has not
+// acknowledged them yet, are not waiting: they can be read there.
 type Rest struct {
 	Asleep bool // all threads of all server processes sleep, and slept while the queues were read
 	RecvQ  int  // bytes the server has not read yet, over all its sockets
-	SendQ  int  // bytes not yet acknowledged by the peer
+	SendQ  int  // bytes the server has written that have not left (the peer does not read)
 	Alive  bool // the main process is alive
 	FDs    int  // open descriptors over all server processes
 	Procs  int

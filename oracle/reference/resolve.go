@@ -13,6 +13,9 @@ import (
 	"nginxoracle/oracle/engine/tool"
 )
 
+// ErrNoContainers says that container cells cannot be had on this machine.
+var ErrNoContainers = errors.New("no container cells")
+
 // Auto lets the rig choose the kind of cell.
 const Auto = "auto"
 
@@ -127,6 +130,9 @@ func findNginx(ctx context.Context, name, version, kind string, progress func(st
 	}
 	if path, _ := onPath(ctx, version); path != "" {
 		return engine.Options{Kind: engine.Local, Target: engine.Target{Name: name, Root: "/", Binary: path}}, nil
+	}
+	if kind == engine.Container {
+		return engine.Options{}, fmt.Errorf("%w: not built", ErrNoContainers)
 	}
 	r, err := releaseOf(version)
 	if err != nil {

@@ -139,7 +139,9 @@ func (a *agent) setup() error {
 	if err != nil {
 		return err
 	}
-	a.prober = probe.New(proc, diag)
+	if a.prober, err = probe.New(proc, diag); err != nil {
+		return err
+	}
 	return a.resetScratch()
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -16,6 +17,7 @@ const (
 
 	inetReqLen   = 60 // struct inet_diag_req
 	inetMsgLen   = 72 // struct inet_diag_msg
+	inetDiagInfo = 2  // attribute: struct tcp_info
 	inetDiagMark = 15 // attribute: the socket's mark
 
 	unixReqLen       = 24 // struct unix_diag_req
@@ -42,6 +44,9 @@ const (
 	diagReceiveBytes = 64 << 10
 )
 
+// notSentAt is where tcp_info has the bytes that were written and not sent yet.
+const notSentAt = int(unsafe.Offsetof(unix.TCPInfo{}.Notsent_bytes))
+
 // OpenDiag opens a sock_diag socket of the caller's network namespace.
 func OpenDiag() (int, error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)
@@ -58,20 +63,22 @@ func OpenDiag() (int, error) {
 
 // socket is one row of a dump.
 type socket struct {
-	state      uint8
-	port       uint16 // own port (TCP)
-	recv, send int
-	mark       uint32
-	inode      uint32
-	name       string // own address (Unix)
-	addr       [16]byte
-	family     uint8
+	state  uint8
+	port   uint16 // own port (TCP)
+	recv   int    // bytes not read, or connections not accepted
+	unsent int    // bytes written that have not left (TCP)
+	mark   uint32
+	inode  uint32
+	name   string // own address (Unix)
+	addr   [16]byte
+	family uint8
 }
 
 // tcp dumps the TCP sockets, of IPv4 and IPv6, in the states given.
 func (p *Prober) tcp(states uint32, each func(*socket)) error {
 	req := p.req[:nlmsgHdrLen+inetReqLen]
 	clear(req)
+	req[nlmsgHdrLen+3] = 1 << (inetDiagInfo - 1)
 	binary.NativeEndian.PutUint32(req[nlmsgHdrLen+52:], states)
 	return p.dump(tcpdiagGetsock, req, func(m []byte) error {
 		if len(m) < inetMsgLen {
@@ -83,13 +90,15 @@ func (p *Prober) tcp(states uint32, each func(*socket)) error {
 			state:  m[1],
 			port:   binary.BigEndian.Uint16(m[4:]),
 			recv:   int(binary.NativeEndian.Uint32(m[56:])),
-			send:   int(binary.NativeEndian.Uint32(m[60:])),
 			inode:  binary.NativeEndian.Uint32(m[68:]),
 		}
 		copy(s.addr[:], m[8:24])
 		attributes(m[inetMsgLen:], func(kind uint16, v []byte) {
-			if kind == inetDiagMark && len(v) >= 4 {
+			switch {
+			case kind == inetDiagMark && len(v) >= 4:
 				s.mark = binary.NativeEndian.Uint32(v)
+			case kind == inetDiagInfo && len(v) >= notSentAt+4:
+				s.unsent = int(binary.NativeEndian.Uint32(v[notSentAt:]))
 			}
 		})
 		each(s)
@@ -116,7 +125,6 @@ func (p *Prober) unix(each func(*socket)) error {
 				s.name = string(bytes.TrimRight(v, "\x00"))
 			case kind == unixDiagRqlen && len(v) >= 8:
 				s.recv = int(binary.NativeEndian.Uint32(v))
-				s.send = int(binary.NativeEndian.Uint32(v[4:]))
 			}
 		})
 		each(s)

@@ -11,8 +11,12 @@
 package probe
 
 import (
+	"bytes"
 	"fmt"
+	"io"
+	"io/fs"
 	"net/netip"
+	"os"
 
 	"golang.org/x/sys/unix"
 
@@ -22,6 +26,7 @@ import (
 // Prober asks about one cell. It is used by one goroutine at a time.
 type Prober struct {
 	proc, diag int
+	softnet    int
 	procs      map[int]*process
 	buf        []byte
 	small      [256]byte
@@ -32,8 +37,14 @@ type Prober struct {
 
 // New takes over the descriptors proc (/proc as the cell sees it, opened for this
 // prober alone) and diag (see OpenDiag).
-func New(proc, diag int) *Prober {
-	return &Prober{proc: proc, diag: diag, procs: map[int]*process{}, buf: make([]byte, diagReceiveBytes)}
+func New(proc, diag int) (*Prober, error) {
+	softnet, err := unix.Open("/proc/net/softnet_stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		unix.Close(proc)
+		unix.Close(diag)
+		return nil, &fs.PathError{Op: "open", Path: "/proc/net/softnet_stat", Err: err}
+	}
+	return &Prober{softnet: softnet, proc: proc, diag: diag, procs: map[int]*process{}, buf: make([]byte, diagReceiveBytes)}, nil
 }
 
 // Close closes all that the prober has open.
@@ -44,6 +55,7 @@ func (p *Prober) Close() {
 	p.procs = nil
 	unix.Close(p.proc)
 	unix.Close(p.diag)
+	unix.Close(p.softnet)
 }
 
 // Mine says which Unix sockets are the oracle's own.
@@ -64,7 +76,10 @@ type Rest struct {
 // Asleep is a proof, not a sample: the threads' states and their counts of turns
 // are read before and after the queues; when every thread slept both times and none
 // had a turn in between, nothing of the server ran while the queues were read.
-// Queues are only read when all threads sleep; otherwise RecvQ and SendQ are 0.
+// Before the queues are read, no packet is on its way: loopback packets wait in the
+// kernel's backlog of a processor (softnet_stat) and nowhere else. Unacknowledged
+// bytes are therefore in the peer's queue already, whatever its delayed
+// acknowledgement says. Queues are only read when all threads sleep; otherwise RecvQ and SendQ are 0.
 func (p *Prober) Rest(master int, mine Mine) (Rest, error) {
 	var r Rest
 	if err := p.list(); err != nil {
@@ -89,6 +104,9 @@ func (p *Prober) Rest(master int, mine Mine) (Rest, error) {
 	}
 	if !asleep {
 		return r, nil
+	}
+	if quiet, err := p.delivered(); err != nil || !quiet {
+		return r, err
 	}
 	if err := p.queues(&r, mine); err != nil {
 		return r, err
@@ -146,25 +164,34 @@ func (p *Prober) forget(q *process) error {
 	return nil
 }
 
+// delivered tells whether no packet waits in a processor's backlog. It counts the
+// whole machine's: a busy neighbour makes it false for a moment, never true.
+func (p *Prober) delivered() (bool, error) {
+	n, err := unix.Pread(p.softnet, p.buf, 0)
+	if err != nil {
+		return false, fmt.Errorf("read softnet_stat: %w", err)
+	}
+	for line := range bytes.Lines(p.buf[:n]) {
+		// The twelfth column, softnet_backlog_len in the kernel's net/core/net-procfs.c; columns are
+		// hexadecimal and of equal width. A kernel older than 5.14 has none.
+		const column, width = 11, 9
+		if at := column * width; len(line) > at+width && !bytes.Equal(line[at:at+8], []byte("00000000")) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
 // queues adds up what waits in the server's sockets.
 func (p *Prober) queues(r *Rest, mine Mine) error {
 	count := func(s *socket) {
-		switch s.state {
-		case tcpListen:
-			if s.mark != proto.Mark {
-				r.RecvQ += s.recv // connections not accepted yet
-			}
-		case tcpSynSent, tcpSynRecv, tcpNewSynRecv:
-			r.SendQ++ // on its way; the answer comes at once or not at all
-		default:
-			if s.mark == proto.Mark {
-				return
-			}
-			r.SendQ += s.send
-			r.RecvQ += s.recv
-			if s.recv > 0 && peerClosed(s.state) {
-				r.RecvQ-- // the peer's FIN takes a sequence number and is never "read"
-			}
+		if s.mark == proto.Mark {
+			return
+		}
+		r.RecvQ += s.recv // of a listener: connections not accepted yet
+		r.SendQ += s.unsent
+		if s.recv > 0 && peerClosed(s.state) {
+			r.RecvQ-- // the peer's FIN takes a sequence number and is never "read"
 		}
 	}
 	if err := p.tcp(allButTimeWait, count); err != nil {
@@ -229,4 +256,25 @@ func AddrOf(ap netip.AddrPort) Addr {
 		copy(a.IP[:], v4[:])
 	}
 	return a
+}
+
+// ReadProc reads a file of the cell's /proc, at most 1 MiB of it.
+func (p *Prober) ReadProc(name string) ([]byte, error) {
+	fd, err := unix.Openat(p.proc, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: "/proc/" + name, Err: err}
+	}
+	f := os.NewFile(uintptr(fd), name)
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, 1<<20))
+}
+
+// ReadLink reads a link of the cell's /proc.
+func (p *Prober) ReadLink(name string) (string, error) {
+	b := make([]byte, 4096)
+	n, err := unix.Readlinkat(p.proc, name, b)
+	if err != nil {
+		return "", &fs.PathError{Op: "readlink", Path: "/proc/" + name, Err: err}
+	}
+	return string(b[:n]), nil
 }
