@@ -1,0 +1,305 @@
+package campaign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+
+	"nginxoracle/fuzz/gen"
+	"nginxoracle/fuzz/mutate"
+	"nginxoracle/oracle/casefile"
+	"nginxoracle/oracle/diff"
+	"nginxoracle/oracle/observe"
+	"nginxoracle/oracle/run"
+	"nginxoracle/oracle/triage"
+)
+
+// selfEvery is how often a batch is run on the reference a second time: it
+// tells what nginx alone would do with the same streams (the ceiling), and
+// whether the reference agrees with itself.
+const selfEvery = 12
+
+// testEvery is how often a batch is run with -t before the start; the start
+// gives the same diagnostics without it.
+const testEvery = 4
+
+// mutantShare is how many of 100 units are changed seeds, when there are seeds.
+const mutantShare = 50
+
+// make fills batch number n: fresh units, and changed seeds among them.
+func (c *Campaign) make(g *gen.Generator, n uint64) *gen.Batch {
+	b := g.Batch(c.state.Seed, n)
+	if !c.cfg.Feedback {
+		return b
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := rand.New(rand.NewPCG(c.state.Seed^0x73656564, n))
+	if c.pool.Len() < 20 {
+		return b
+	}
+	for i := range b.Units {
+		if r.IntN(100) < mutantShare {
+			s, o := c.pool.Pick(r), c.pool.Pick(r)
+			b.Units[i] = mutate.Mutate(c.state.Seed, n*gen.MaxUnits+uint64(i), g, s.Unit, o.Unit)
+		}
+	}
+	return b
+}
+
+var confPlace = regexp.MustCompile(`in /cell/nginx\.conf:(\d+)`)
+
+// notSupported is how a candidate refuses a directive that nginx knows.
+var notSupported = regexp.MustCompile(`directive "([^"]+)" is not supported`)
+
+// runBatch runs one batch and deals with what differs.
+func (c *Campaign) runBatch(ctx context.Context, rig *cells, g *gen.Generator, n uint64) error {
+	b := c.make(g, n)
+	for tries := 0; len(b.Units) > 0; tries++ {
+		cs := b.Case()
+		cs.Name = fmt.Sprintf("batch %d", n)
+		ref, cand, err := rig.pair(ctx, cs, run.Options{Test: n%testEvery == 0})
+		if ctx.Err() != nil {
+			return nil
+		}
+		if errors.Is(err, errBroken) {
+			return err
+		}
+		if err != nil {
+			return nil // counted and kept by the rig
+		}
+		c.count(func(s *State) { s.Boots += 2; s.Timeouts += ref.Timeouts + cand.Timeouts })
+		if m := notSupported.FindStringSubmatch(diagnostics(cand)); m != nil && notSupported.FindString(diagnostics(ref)) == "" {
+			c.refuse(m[1])
+			b = without(b, m[1])
+			continue
+		}
+		text := diagnostics(ref)
+		if ref.Test.Code != 0 || ref.Start.Code != 0 || !ref.Process.Started {
+			// The reference does not take one of the units: its diagnosis is compared, and the others go on without it.
+			slot, ok := badSlot(cs, text)
+			if !ok || tries > 12 {
+				c.count(func(s *State) { s.Spoiled++ })
+				c.compare(cs, b, ref, cand, n)
+				return nil
+			}
+			if r := c.cfg.Compare(ref, cand); r.Verdict == diff.Differ {
+				c.keep(&pendingCase{Case: b.Only(slot).Case(), Core: triage.Cores(r)[0], Label: b.Units[slot].Label})
+			}
+			c.count(func(s *State) { s.Dropped++; s.Cases++ })
+			b.Units = slices.Delete(slices.Clone(b.Units), slot, slot+1)
+			continue
+		}
+		ex := exchanges(cs)
+		c.count(func(s *State) {
+			s.Batches++
+			s.Cases++
+			s.Units += len(b.Units)
+			s.Exchanges += ex
+		})
+		c.compare(cs, b, ref, cand, n)
+		c.learn(cs, b, ref, cand, n)
+		if n%selfEvery == 0 {
+			return c.selfCheck(ctx, rig, cs, b, ref)
+		}
+		return nil
+	}
+	return nil
+}
+
+// without leaves out the units that use a directive that the candidate refuses.
+func without(b *gen.Batch, name string) *gen.Batch {
+	var left []int
+	for i, u := range b.Units {
+		if !uses(u, name) {
+			left = append(left, i)
+		}
+	}
+	if len(left) == len(b.Units) { // it is the head that uses it
+		n := *b
+		n.Head.HTTP = nil
+		for _, d := range b.Head.HTTP {
+			if d.Name() != name {
+				n.Head.HTTP = append(n.Head.HTTP, d)
+			}
+		}
+		if len(n.Head.HTTP) == len(b.Head.HTTP) {
+			n.Units = nil
+		}
+		return &n
+	}
+	return b.Only(left...)
+}
+
+// diagnostics is what a server said of its configuration.
+func diagnostics(o *observe.Observation) string { return o.Test.Text + o.Start.Text }
+
+func badSlot(cs *casefile.Case, text string) (int, bool) {
+	for _, m := range confPlace.FindAllStringSubmatch(text, -1) {
+		line, err := strconv.Atoi(m[1])
+		if err != nil || !strings.Contains(text, "emerg") {
+			continue
+		}
+		if slot, ok := gen.SlotOfLine(cs.File("nginx.conf").Data, line); ok && isEmerg(text, m[0]) {
+			return slot, true
+		}
+	}
+	// messages without a place name the unit by its names
+	for _, l := range strings.Split(text, "\n") {
+		if strings.Contains(l, "[emerg]") {
+			if slots := slotsIn([]byte(l)); len(slots) == 1 {
+				return slots[0], true
+			}
+		}
+	}
+	return 0, false
+}
+
+// isEmerg tells whether the line with that place is an [emerg].
+func isEmerg(text, place string) bool {
+	for _, l := range strings.Split(text, "\n") {
+		if strings.HasSuffix(strings.TrimSpace(l), place) {
+			return strings.Contains(l, "[emerg]")
+		}
+	}
+	return false
+}
+
+// compare compares a batch's observations and keeps what differs, by unit.
+func (c *Campaign) compare(cs *casefile.Case, b *gen.Batch, ref, cand *observe.Observation, n uint64) {
+	r := c.cfg.Compare(ref, cand)
+	c.mask(r)
+	switch r.Verdict {
+	case diff.Agree:
+		return
+	case diff.Refused:
+		c.count(func(s *State) { s.Refused++ })
+		return
+	case diff.Differ:
+	default:
+		c.rigFailed(cs, fmt.Errorf("compare batch %d: %s", n, r.Why))
+		return
+	}
+	c.count(func(s *State) { s.Differed++ })
+	bySlot := map[int][]diff.Mismatch{}
+	var loose []diff.Mismatch
+	for _, m := range r.Mismatches {
+		if slot, ok := slotOf(m); ok && slot < len(b.Units) {
+			bySlot[slot] = append(bySlot[slot], m)
+		} else {
+			loose = append(loose, m)
+		}
+	}
+	slots := make([]int, 0, len(bySlot))
+	for s := range bySlot {
+		slots = append(slots, s)
+	}
+	sort.Ints(slots)
+	for _, s := range slots {
+		core := triage.Cores(diff.Result{Mismatches: bySlot[s]})[0]
+		c.keep(&pendingCase{Case: b.Only(s).Case(), Core: core, Label: b.Units[s].Label, whole: cs})
+	}
+	if len(slots) == 0 && len(loose) > 0 {
+		c.keep(&pendingCase{Case: cs, Core: triage.Cores(diff.Result{Mismatches: loose})[0], Label: fmt.Sprintf("%d/%d", c.state.Seed, n)})
+	}
+}
+
+var (
+	clientNumber = regexp.MustCompile(`client (\d+)`)
+	unitPort     = regexp.MustCompile(`\b20(\d\d)\d\b`)
+	unitName     = regexp.MustCompile(`\bu(\d\d)\b|\bu(\d\d)_`)
+)
+
+// slotOf tells which unit a mismatch belongs to.
+func slotOf(m diff.Mismatch) (int, bool) {
+	if g := clientNumber.FindStringSubmatch(m.Where); g != nil {
+		n, err := strconv.Atoi(g[1])
+		if err == nil && n > 0 {
+			return (n - 1) / 100, true
+		}
+	}
+	if s := slotsIn([]byte(m.Where)); len(s) == 1 {
+		return s[0], true
+	}
+	for _, v := range [][]byte{firstDifference(m.Ref, m.Cand), firstDifference(m.Cand, m.Ref)} {
+		if s := slotsIn(v); len(s) == 1 {
+			return s[0], true
+		}
+	}
+	return 0, false
+}
+
+// firstDifference is the line of a where a first differs from b.
+func firstDifference(a, b []byte) []byte {
+	x, y := strings.Split(string(a), "\n"), strings.Split(string(b), "\n")
+	for i := range x {
+		if i >= len(y) || triage.Shape(x[i]) != triage.Shape(y[i]) {
+			return []byte(x[i])
+		}
+	}
+	return nil
+}
+
+func slotsIn(text []byte) (out []int) {
+	add := func(s string) {
+		if n, err := strconv.Atoi(s); err == nil && !slices.Contains(out, n) {
+			out = append(out, n)
+		}
+	}
+	for _, m := range unitPort.FindAllSubmatch(text, -1) {
+		add(string(m[1]))
+	}
+	for _, m := range unitName.FindAllSubmatch(text, -1) {
+		add(string(m[1]) + string(m[2]))
+	}
+	return out
+}
+
+// exchanges counts what a case asks for: every wait for a response, or for all that comes.
+func exchanges(cs *casefile.Case) (n int) {
+	for _, s := range cs.Sections {
+		got := 0
+		for _, st := range s.Steps {
+			if st.Op == casefile.Recv && (st.What == casefile.Response || st.What == casefile.Head) {
+				got++
+			}
+		}
+		if got == 0 {
+			got = 1 // a connection that reads to its end, or is cut
+		}
+		n += got
+	}
+	return n
+}
+
+// selfCheck runs the batch once more on the reference alone.
+func (c *Campaign) selfCheck(ctx context.Context, rig *cells, cs *casefile.Case, b *gen.Batch, ref *observe.Observation) error {
+	again, err := rig.alone(ctx, cs, run.Options{})
+	if ctx.Err() != nil {
+		return nil
+	}
+	if errors.Is(err, errBroken) {
+		return err
+	}
+	if err != nil {
+		return nil
+	}
+	c.count(func(s *State) {
+		s.Boots++
+		s.AloneExchanges += exchanges(cs)
+		s.AloneTook += again.Took
+		s.SelfChecks++
+	})
+	plain := *ref
+	plain.Test = again.Test // the second run has no -t
+	if r := c.cfg.Compare(&plain, again); r.Verdict == diff.Differ {
+		c.unstable(cs, fmt.Sprintf("the reference differs from itself: %s at %s", triage.Cores(r)[0], r.Mismatches[0].Where))
+	}
+	return nil
+}

@@ -1,0 +1,239 @@
+// Package campaign is the fuzz loop: it makes batches, runs them on pairs of
+// cells, saves what differs before it looks closer, files findings, steers by
+// what it saw, and can be killed at any moment and resumed.
+package campaign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"nginxoracle/fuzz/gen"
+	"nginxoracle/fuzz/sched"
+	"nginxoracle/oracle/casefile"
+	"nginxoracle/oracle/catalog"
+	"nginxoracle/oracle/diff"
+	"nginxoracle/oracle/engine"
+	"nginxoracle/oracle/minimize"
+	"nginxoracle/oracle/observe"
+	"nginxoracle/oracle/run"
+)
+
+// Runner runs a case in one cell; run.RunWith but in tests.
+type Runner func(ctx context.Context, cell engine.Cell, c *casefile.Case, opt run.Options) (*observe.Observation, error)
+
+// Config is what a campaign is started with.
+type Config struct {
+	Dir      string        // state, pending cases, seeds
+	Corpus   string        // findings
+	Seed     uint64        // taken from the state when Dir has one
+	Duration time.Duration // 0: no bound
+	Batches  uint64        // 0: no bound
+	Jobs     int           // pairs of cells
+	Units    int           // server groups in a batch
+	Wrong    int           // wrong configurations beside each batch
+	Feedback bool
+	Self     bool // the candidate is the reference too: every mismatch is the rig's or the reference's
+	Shrink   minimize.Budget
+	Drain    time.Duration // how long to go on with pending cases after the end
+
+	OpenRef, OpenCand func(ctx context.Context) (engine.Cell, error)
+	Run               Runner
+	Compare           func(ref, cand *observe.Observation) diff.Result
+	Progress          func(Snapshot) // called about once a second
+	Now               func() time.Time
+}
+
+// sameCore is how many findings of one core a campaign files before it only
+// counts further ones: a young candidate fails in a hundred configurations for
+// one reason, and shrinking each would eat the campaign.
+const sameCore = 3
+
+// Campaign is one run of the loop.
+type Campaign struct {
+	cfg     Config
+	start   time.Time
+	ended   time.Time  // when no new batch was started any more
+	mu      sync.Mutex // guards all below
+	state   State
+	pool    sched.Pool
+	seen    map[uint64]bool // novelty: paired behaviour
+	pending []*pendingCase
+	cores   map[string]int // findings and pending cases of this campaign, by core
+	catalog *catalog.Catalog
+	triage  time.Duration // spent shrinking
+	memory  [2]int64      // resident bytes at start, now
+	errs    []error
+}
+
+// New prepares a campaign: it reads the state that an earlier one left in Dir.
+func New(cfg Config) (*Campaign, error) {
+	if cfg.Run == nil {
+		cfg.Run = run.RunWith
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.Compare == nil || cfg.OpenRef == nil || cfg.OpenCand == nil {
+		return nil, errors.New("campaign: want Compare, OpenRef and OpenCand")
+	}
+	if cfg.Jobs < 1 || cfg.Units < 1 || cfg.Units > gen.MaxUnits {
+		return nil, fmt.Errorf("campaign: want at least one job and 1 to %d units, got %d and %d", gen.MaxUnits, cfg.Jobs, cfg.Units)
+	}
+	c := &Campaign{cfg: cfg, seen: map[uint64]bool{}, cores: map[string]int{}}
+	if err := c.load(); err != nil {
+		return nil, err
+	}
+	var err error
+	if c.catalog, err = catalog.Open(cfg.Corpus); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Run runs the campaign to its end (time, batches, or ctx) and returns its
+// summary. The error is set when no verdict is possible.
+func (c *Campaign) Run(ctx context.Context) (Summary, error) {
+	c.start = c.cfg.Now()
+	c.memory[0] = resident()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stopProgress := c.progressLoop()
+	var wg sync.WaitGroup
+	for i := range c.cfg.Jobs {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			if err := c.work(ctx, i); err != nil && ctx.Err() == nil {
+				c.mu.Lock()
+				c.errs = append(c.errs, err)
+				c.mu.Unlock()
+				cancel() // a rig that cannot be opened again will not do better in another job
+			}
+		}()
+	}
+	wg.Wait()
+	stopProgress()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.memory[1] = resident()
+	saveErr := c.save()
+	if saveErr != nil {
+		c.errs = append(c.errs, saveErr)
+	}
+	return c.summary(), errors.Join(c.errs...)
+}
+
+// over tells whether new batches are still to be started.
+func (c *Campaign) over() bool {
+	if c.cfg.Duration > 0 && c.cfg.Now().Sub(c.start) >= c.cfg.Duration {
+		return true
+	}
+	return c.cfg.Batches > 0 && c.state.Next-c.state.First >= c.cfg.Batches
+}
+
+// task is what a job does next.
+type task struct {
+	batch   uint64
+	pending *pendingCase
+	end     bool
+}
+
+// next chooses: cases that differed wait until shrinking has had its share of
+// the time, and go first once the campaign is over.
+func (c *Campaign) next() task {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	elapsed := c.cfg.Now().Sub(c.start)
+	over := c.over()
+	if over && c.ended.IsZero() {
+		c.ended = c.cfg.Now()
+	}
+	if len(c.pending) > 0 {
+		fair := c.triage < elapsed*time.Duration(c.cfg.Jobs)*4/10
+		drain := over && c.cfg.Now().Sub(c.ended) < c.cfg.Drain
+		if fair && !over || drain {
+			p := c.pending[0]
+			c.pending = c.pending[1:]
+			return task{pending: p}
+		}
+	}
+	if over {
+		return task{end: true}
+	}
+	t := task{batch: c.state.Next}
+	c.state.Next++
+	return t
+}
+
+// work is one job: one pair of cells, used until the end.
+func (c *Campaign) work(ctx context.Context, job int) error {
+	rig := &cells{cfg: &c.cfg, note: c.rigFailed}
+	defer rig.close()
+	if err := rig.open(ctx); err != nil {
+		return err
+	}
+	if job == 0 {
+		c.askDirectives(ctx, rig)
+	}
+	var g *gen.Generator
+	var known int
+	for ctx.Err() == nil {
+		t := c.next()
+		if t.end {
+			return nil
+		}
+		if t.pending != nil {
+			if err := c.triageCase(ctx, rig, t.pending); err != nil {
+				return err
+			}
+			continue
+		}
+		if n := c.refusedCount(); g == nil || n != known {
+			var err error
+			if g, err = gen.New(gen.Options{Units: c.cfg.Units, Known: c.knows}); err != nil {
+				return err
+			}
+			known = n
+		}
+		if err := c.runBatch(ctx, rig, g, t.batch); err != nil {
+			return err
+		}
+		if err := c.wrongOnes(ctx, rig, g, t.batch); err != nil {
+			return err
+		}
+		if err := c.saveNow(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Campaign) path(parts ...string) string {
+	return filepath.Join(append([]string{c.cfg.Dir}, parts...)...)
+}
+
+// rigFailed counts a run that gave no verdict, and keeps its case.
+func (c *Campaign) rigFailed(cs *casefile.Case, err error) {
+	c.mu.Lock()
+	c.state.RigFailed++
+	n := c.state.RigFailed
+	c.state.LastRig = err.Error()
+	c.mu.Unlock()
+	if cs != nil && n <= 50 {
+		text := append([]byte("# rig failed: "+firstLine(err.Error())+"\n"), cs.Print()...)
+		_ = catalog.WriteFile(c.path("rig", fmt.Sprintf("%04d.txtar", n)), text) // the count stands even when the disk is full
+	}
+}
+
+func firstLine(s string) string {
+	for i := range len(s) {
+		if s[i] == '\n' {
+			return s[:i]
+		}
+	}
+	return s
+}

@@ -1,0 +1,112 @@
+package campaign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"nginxoracle/oracle/casefile"
+	"nginxoracle/oracle/diff"
+	"nginxoracle/oracle/engine"
+	"nginxoracle/oracle/observe"
+	"nginxoracle/oracle/run"
+)
+
+// cells is a pair of cells that is opened again when one breaks.
+type cells struct {
+	cfg       *Config
+	note      func(*casefile.Case, error)
+	ref, cand engine.Cell
+}
+
+func (p *cells) open(ctx context.Context) error {
+	var err error
+	if p.ref == nil {
+		if p.ref, err = p.cfg.OpenRef(ctx); err != nil {
+			p.ref = nil
+			return fmt.Errorf("campaign: reference: %w", err)
+		}
+	}
+	if p.cand == nil {
+		if p.cand, err = p.cfg.OpenCand(ctx); err != nil {
+			p.cand = nil
+			return fmt.Errorf("campaign: candidate: %w", err)
+		}
+	}
+	return nil
+}
+
+func (p *cells) close() {
+	// A cell that does not close has broken already; what it ran ends with its namespace.
+	if p.ref != nil {
+		_ = p.ref.Close()
+	}
+	if p.cand != nil {
+		_ = p.cand.Close()
+	}
+	p.ref, p.cand = nil, nil
+}
+
+// again runs f, and once more with fresh cells when the rig broke. What breaks
+// twice is given up with the error; the cells are good again after it.
+func (p *cells) again(ctx context.Context, c *casefile.Case, f func() error) error {
+	err := f()
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	p.note(c, err)
+	p.close()
+	if oerr := p.open(ctx); oerr != nil {
+		return errors.Join(err, errBroken, oerr)
+	}
+	if err = f(); err != nil && ctx.Err() == nil {
+		p.note(c, err)
+		p.close()
+		if oerr := p.open(ctx); oerr != nil {
+			return errors.Join(err, errBroken, oerr)
+		}
+	}
+	return err
+}
+
+// errBroken marks a rig that could not be put up again.
+var errBroken = errors.New("cells cannot be opened")
+
+// pair runs a case on both sides at once.
+func (p *cells) pair(ctx context.Context, c *casefile.Case, opt run.Options) (ref, cand *observe.Observation, err error) {
+	err = p.again(ctx, c, func() error {
+		done := make(chan error, 1)
+		go func() {
+			var err error
+			cand, err = p.cfg.Run(ctx, p.cand, c, opt)
+			done <- err
+		}()
+		var err error
+		ref, err = p.cfg.Run(ctx, p.ref, c, opt)
+		if other := <-done; other != nil {
+			err = errors.Join(err, other)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return ref, cand, nil
+}
+
+// alone runs a case on the reference alone.
+func (p *cells) alone(ctx context.Context, c *casefile.Case, opt run.Options) (ref *observe.Observation, err error) {
+	err = p.again(ctx, c, func() error {
+		var err error
+		ref, err = p.cfg.Run(ctx, p.ref, c, opt)
+		return err
+	})
+	return ref, err
+}
+
+// Pair and Compare make a pair of cells a triage.Rig.
+func (p *cells) Pair(ctx context.Context, c *casefile.Case) (ref, cand *observe.Observation, err error) {
+	return p.pair(ctx, c, run.Options{Test: true})
+}
+
+func (p *cells) Compare(ref, cand *observe.Observation) diff.Result { return p.cfg.Compare(ref, cand) }

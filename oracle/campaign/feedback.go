@@ -1,0 +1,166 @@
+package campaign
+
+import (
+	"bytes"
+	"fmt"
+	"hash/fnv"
+	"sort"
+	"strings"
+
+	"nginxoracle/fuzz/gen"
+	"nginxoracle/oracle/casefile"
+	"nginxoracle/oracle/catalog"
+	"nginxoracle/oracle/observe"
+	"nginxoracle/oracle/triage"
+)
+
+// Signals that make a unit a seed. The strongest is asymmetry: the two sides
+// behaved in ways whose pairing is new, and that are not the same way.
+const (
+	sigAsymmetry = "asymmetry" // a new pair of unlike behaviours, masked or catalogued though the difference may be
+	sigResponse  = "response"  // new status and header set, with how the connection ended
+	sigUpstream  = "upstream"  // new shape of what reached an origin
+	sigLog       = "log"       // new shape of an error-log message
+	sigLoad      = "load"      // new shape of a diagnosis
+)
+
+// behaviour is one thing that a side did, without the accidents of the case.
+type behaviour struct{ signal, shape string }
+
+// learn keeps the units of a batch that showed something new.
+func (c *Campaign) learn(cs *casefile.Case, b *gen.Batch, ref, cand *observe.Observation, n uint64) {
+	if !c.cfg.Feedback {
+		return
+	}
+	x, y := behaviours(ref, len(b.Units)), behaviours(cand, len(b.Units))
+	for slot, u := range b.Units {
+		if novel, signal, hash := c.novel(x[slot], y[slot]); novel {
+			c.seed(u, b.Head, signal, hash, n)
+		}
+	}
+}
+
+// novel tells whether a pairing is new, and by which signal.
+func (c *Campaign) novel(ref, cand []behaviour) (bool, string, uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	first, kept := "", uint64(0)
+	note := func(signal string, hash uint64) {
+		if c.seen[hash] {
+			return
+		}
+		c.seen[hash] = true
+		c.state.Signals[signal]++
+		if first == "" || signal == sigAsymmetry {
+			first, kept = signal, hash
+		}
+	}
+	for i := range max(len(ref), len(cand)) {
+		var a, b behaviour
+		if i < len(ref) {
+			a = ref[i]
+		}
+		if i < len(cand) {
+			b = cand[i]
+		}
+		if a != b {
+			note(sigAsymmetry, hashOf(a.signal, a.shape, b.signal, b.shape))
+			continue
+		}
+		note(a.signal, hashOf(a.signal, a.shape))
+	}
+	return first != "", first, kept
+}
+
+func hashOf(parts ...string) uint64 {
+	h := fnv.New64a()
+	for _, p := range parts {
+		h.Write([]byte(p))
+		h.Write([]byte{0})
+	}
+	return h.Sum64()
+}
+
+// seed keeps a unit, in memory and on disk.
+func (c *Campaign) seed(u *gen.Unit, head gen.Head, signal string, hash, n uint64) {
+	text := (&gen.Batch{Head: head, Units: []*gen.Unit{u}}).Case().Print()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pool.Add(u, signal, n)
+	if err := catalog.WriteFile(c.path("seeds", fmt.Sprintf("%016x.txtar", hash)), text); err != nil {
+		c.errs = append(c.errs, fmt.Errorf("campaign: keep a seed: %w", err))
+	}
+}
+
+// learnWrong only counts: a wrong configuration is too small to be a seed.
+func (c *Campaign) learnWrong(cs *casefile.Case, ref, cand *observe.Observation) {
+	if !c.cfg.Feedback {
+		return
+	}
+	c.novel([]behaviour{{sigLoad, triage.Shape(ref.Test.Text)}}, []behaviour{{sigLoad, triage.Shape(cand.Test.Text)}})
+}
+
+// behaviours lists what a side did, by slot, in a fixed order.
+func behaviours(o *observe.Observation, slots int) [][]behaviour {
+	out := make([][]behaviour, slots)
+	add := func(slot int, b behaviour) {
+		if slot < slots {
+			out[slot] = append(out[slot], b)
+		}
+	}
+	for _, cn := range o.Clients {
+		add((cn.ID-1)/100, behaviour{sigResponse, shapeOf(cn.Recv) + " " + string(cn.End)})
+	}
+	for _, cn := range o.Origins {
+		if s := slotsIn([]byte(cn.Addr)); len(s) == 1 {
+			add(s[0], behaviour{sigUpstream, shapeOf(cn.Recv) + " " + string(cn.End)})
+		}
+	}
+	for _, e := range o.Errors {
+		if s := slotsIn([]byte(e.Text)); len(s) == 1 {
+			add(s[0], behaviour{sigLog, triage.Shape(e.Text)})
+		}
+	}
+	return out
+}
+
+// shapeOf is the shape of a stream of messages: start lines' classes and the
+// sets of header names.
+func shapeOf(stream []byte) string {
+	var b strings.Builder
+	messages := 0
+	for len(stream) > 0 && messages < 4 {
+		head, rest, whole := bytes.Cut(stream, []byte("\r\n\r\n"))
+		lines := strings.Split(string(head), "\r\n")
+		f := strings.Fields(lines[0])
+		switch {
+		case len(f) > 1 && strings.HasPrefix(f[0], "HTTP/"):
+			b.WriteString(f[1])
+		case len(f) > 2:
+			b.WriteString(f[0] + " " + f[len(f)-1])
+		default:
+			return b.String() + fmt.Sprintf(" raw%d", min(len(stream)/64, 3))
+		}
+		names := map[string]bool{}
+		for _, l := range lines[1:] {
+			name, _, _ := strings.Cut(l, ":")
+			names[strings.ToLower(name)] = true
+		}
+		list := make([]string, 0, len(names))
+		for n := range names {
+			list = append(list, n)
+		}
+		sort.Strings(list)
+		b.WriteString("[" + strings.Join(list, ",") + "]")
+		if !whole {
+			return b.String() + " cut"
+		}
+		at := bytes.Index(rest, []byte("HTTP/1."))
+		if at < 0 {
+			break
+		}
+		stream = rest[at:]
+		messages++
+	}
+	return b.String()
+}

@@ -1,0 +1,178 @@
+package campaign
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+	"time"
+
+	"nginxoracle/oracle/casefile"
+	"nginxoracle/oracle/catalog"
+	"nginxoracle/oracle/triage"
+)
+
+// pendingCase differed once and waits for triage. It is on disk before anything
+// else is done with it.
+type pendingCase struct {
+	Case  *casefile.Case
+	Core  string
+	Label string
+	File  string
+	whole *casefile.Case // the batch it was seen in, in case it does not differ alone; in memory only
+}
+
+// keep saves a differing case, unless the campaign has enough with the same core.
+func (c *Campaign) keep(p *pendingCase) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.state.Mismatches++
+	c.state.Cores[p.Core]++
+	if c.cores[p.Core] >= sameCore {
+		c.state.Repeats++
+		return
+	}
+	c.cores[p.Core]++
+	p.Case = p.Case.Clone()
+	p.Case.Meta = []casefile.Field{{Key: "seed", Value: p.Label}, {Key: "core", Value: p.Core}}
+	text := p.Case.Print()
+	sum := sha256.Sum256(text)
+	p.File = c.path("pending", hex.EncodeToString(sum[:6])+".txtar")
+	if err := catalog.WriteFile(p.File, text); err != nil {
+		c.errs = append(c.errs, fmt.Errorf("campaign: save a differing case: %w", err))
+	}
+	c.pending = append(c.pending, p)
+}
+
+// loadPending reads the cases that an earlier run of the campaign saved.
+func (c *Campaign) loadPending() error {
+	list, err := filepath.Glob(c.path("pending", "*.txtar"))
+	if err != nil {
+		return err
+	}
+	sort.Strings(list)
+	for _, f := range list {
+		cs, err := casefile.Load(f)
+		if err != nil {
+			return fmt.Errorf("campaign: resume: %w", err)
+		}
+		p := &pendingCase{Case: cs, File: f}
+		for _, m := range cs.Meta {
+			switch m.Key {
+			case "seed":
+				p.Label = m.Value
+			case "core":
+				p.Core = m.Value
+			}
+		}
+		c.cores[p.Core]++
+		c.pending = append(c.pending, p)
+	}
+	return nil
+}
+
+// triageCase makes a finding of a pending case, or says why it is none.
+func (c *Campaign) triageCase(ctx context.Context, rig *cells, p *pendingCase) error {
+	start := time.Now()
+	defer func() {
+		c.mu.Lock()
+		c.triage += time.Since(start)
+		c.mu.Unlock()
+	}()
+	rep := triage.Triage(ctx, rig, p.Case, c.triageOptions(p))
+	if rep.Outcome == triage.Gone && p.whole != nil && ctx.Err() == nil {
+		// alone the unit agrees: the others of its batch have a part in it
+		rep = triage.Triage(ctx, rig, p.whole, c.triageOptions(p))
+	}
+	if ctx.Err() != nil {
+		return nil // it stays on disk, and is taken up by the next run
+	}
+	if err := c.settle(p, rep); err != nil {
+		return err
+	}
+	if err := os.Remove(p.File); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("campaign: %w", err)
+	}
+	return c.saveNow()
+}
+
+func (c *Campaign) triageOptions(p *pendingCase) triage.Options {
+	best := p.File + ".best"
+	return triage.Options{Budget: c.cfg.Shrink, Saved: func(s *casefile.Case) {
+		// for looking at when the campaign dies while shrinking; the pending case itself is what resumes
+		_ = os.WriteFile(best, s.Print(), 0o644)
+	}}
+}
+
+// settle files what triage found.
+func (c *Campaign) settle(p *pendingCase, rep triage.Report) error {
+	_ = os.Remove(p.File + ".best")
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := &c.state
+	s.Shrinks++
+	s.ShrinkTime += rep.Took
+	switch rep.Outcome {
+	case triage.Gone, triage.Unstable:
+		c.cores[p.Core]--
+		return c.unstableLocked(p.Case, rep.Outcome.String()+": "+rep.Why)
+	case triage.Rigged:
+		c.cores[p.Core]--
+		s.RigFailed++
+		s.LastRig = rep.Why
+		return catalog.WriteFile(c.path("rig", filepath.Base(p.File)), p.Case.Print())
+	case triage.Found:
+	default:
+		return fmt.Errorf("campaign: triage of %s gave no outcome", p.File)
+	}
+	if c.cfg.Self { // nothing to file: what differs here is the rig's or the reference's own wavering
+		return c.unstableLocked(rep.Case, "reference against reference: "+rep.Signature.String())
+	}
+	sig := rep.Signature.String()
+	if e := c.catalog.Find(sig); e != nil {
+		switch e.Status() {
+		case catalog.Divergence:
+			s.Known[e.ID]++
+			c.cores[p.Core]-- // another reason with the same look must not hide behind it
+			return nil
+		case catalog.New:
+			s.Known[e.ID]++
+			s.count("known-new")
+			return nil
+		}
+		sig += " again" // it was fixed, and is back
+	}
+	e, err := c.catalog.Add(catalog.Fresh{Signature: sig, Slug: rep.Signature.Slug(), Title: rep.Signature.Describe(), Seed: p.Label, Flaky: rep.Flaky, Case: rep.Case})
+	if err != nil {
+		return err
+	}
+	if err := catalog.WriteFile(c.path("originals", e.ID+".txtar"), p.Case.Print()); err != nil {
+		return err
+	}
+	s.Findings = append(s.Findings, Finding{ID: e.ID, File: e.Path, Signature: sig, Core: p.Core, Shrink: rep.Shrink.String()})
+	return nil
+}
+
+// unstable keeps a case on which the reference wavers.
+func (c *Campaign) unstable(cs *casefile.Case, why string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.unstableLocked(cs, why); err != nil {
+		c.errs = append(c.errs, err)
+	}
+}
+
+func (c *Campaign) unstableLocked(cs *casefile.Case, why string) error {
+	c.state.Unstable++
+	c.state.LastUnstable = why
+	if c.state.Unstable > 100 { // enough to look at
+		return nil
+	}
+	n := cs.Clone()
+	n.Prose = append(n.Prose, why)
+	return catalog.WriteFile(c.path("unstable", fmt.Sprintf("%04d.txtar", c.state.Unstable)), n.Print())
+}

@@ -1,0 +1,210 @@
+package campaign
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"nginxoracle/fuzz/gen"
+	"nginxoracle/oracle/casefile"
+	"nginxoracle/oracle/catalog"
+	"nginxoracle/oracle/diff"
+	"nginxoracle/oracle/minimize/conftree"
+)
+
+// State is what a campaign must not forget. It is written whole, to a temporary
+// name that is synced and renamed.
+type State struct {
+	Seed           uint64
+	First          uint64 // batch number this run began with
+	Next           uint64 // batch number that comes next
+	Batches        int    // compared
+	Cases          int
+	Units          int // server groups compared
+	Wrong          int // wrong configurations compared
+	Exchanges      int // on each side
+	Boots          int
+	Timeouts       int // last-resort timeouts
+	Dropped        int // units that the reference does not load
+	Spoiled        int // batches given up since no unit could be blamed
+	Refused        int // batches that the candidate refused whole
+	Differed       int // batches that differed
+	Mismatches     int // differing units
+	Repeats        int // of them, only counted
+	Unstable       int
+	RigFailed      int
+	Shrinks        int
+	ShrinkTime     time.Duration
+	SelfChecks     int
+	AloneExchanges int
+	AloneTook      time.Duration
+	Elapsed        time.Duration // over all runs of the campaign
+	Signals        map[string]int
+	Cores          map[string]int
+	Masks          map[string]int
+	Known          map[string]int // catalogue entries met
+	Refuses        []string       // directives that the candidate refuses
+	Supported      []string       // directives that the candidate says it knows; empty when it does not say
+	Findings       []Finding
+	LastUnstable   string
+	LastRig        string
+}
+
+// Finding is one finding of this campaign.
+type Finding struct {
+	ID, File, Signature, Core, Shrink string
+}
+
+func (s *State) count(signal string) { s.Signals[signal]++ }
+
+func (s *State) init() {
+	for _, m := range []*map[string]int{&s.Signals, &s.Cores, &s.Masks, &s.Known} {
+		if *m == nil {
+			*m = map[string]int{}
+		}
+	}
+}
+
+// count changes counters under the lock.
+func (c *Campaign) count(f func(*State)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f(&c.state)
+}
+
+func (c *Campaign) mask(r diff.Result) {
+	c.count(func(s *State) {
+		for k, n := range r.Masks {
+			s.Masks[k] += n
+		}
+	})
+}
+
+func (c *Campaign) load() error {
+	if err := os.MkdirAll(c.cfg.Dir, 0o755); err != nil {
+		return fmt.Errorf("campaign: %w", err)
+	}
+	c.state.Seed = c.cfg.Seed
+	text, err := os.ReadFile(c.path("state.json"))
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+	case err != nil:
+		return fmt.Errorf("campaign: %w", err)
+	default:
+		if err := json.Unmarshal(text, &c.state); err != nil {
+			return fmt.Errorf("campaign: %s: %w", c.path("state.json"), err)
+		}
+		if c.cfg.Seed != 0 && c.cfg.Seed != c.state.Seed {
+			return fmt.Errorf("campaign: %s is of seed %d, not %d: give another --dir", c.cfg.Dir, c.state.Seed, c.cfg.Seed)
+		}
+	}
+	c.state.init()
+	c.state.First = c.state.Next
+	for _, f := range c.state.Findings {
+		c.cores[f.Core]++
+	}
+	if err := c.loadPending(); err != nil {
+		return err
+	}
+	return c.loadSeeds()
+}
+
+// save writes the state; the lock is held.
+func (c *Campaign) save() error {
+	s := c.state
+	s.Elapsed += c.cfg.Now().Sub(c.start)
+	text, err := json.MarshalIndent(s, "", " ")
+	if err != nil {
+		return err
+	}
+	return catalog.WriteFile(c.path("state.json"), append(text, '\n'))
+}
+
+// saveNow writes the state.
+func (c *Campaign) saveNow() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.save()
+}
+
+// loadSeeds reads the seeds that earlier runs kept.
+func (c *Campaign) loadSeeds() error {
+	if !c.cfg.Feedback {
+		return nil
+	}
+	list, err := os.ReadDir(c.path("seeds"))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("campaign: %w", err)
+	}
+	for _, f := range list {
+		hash, err := strconv.ParseUint(strings.TrimSuffix(f.Name(), ".txtar"), 16, 64)
+		if err != nil {
+			continue // a temporary name that a kill left behind
+		}
+		cs, err := casefile.Load(c.path("seeds", f.Name()))
+		if err != nil {
+			return fmt.Errorf("campaign: %w", err)
+		}
+		b, err := gen.Split(cs)
+		if err != nil {
+			return fmt.Errorf("campaign: %s: %w", f.Name(), err)
+		}
+		c.seen[hash] = true
+		c.pool.Add(b.Units[0], "resumed", 0)
+	}
+	return nil
+}
+
+func (c *Campaign) refusedCount() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.state.Refuses)
+}
+
+// refuse remembers a directive that the candidate does not support.
+func (c *Campaign) refuse(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, r := range c.state.Refuses {
+		if r == name {
+			return
+		}
+	}
+	c.state.Refuses = append(c.state.Refuses, name)
+}
+
+// knows tells whether the generator may use a directive.
+func (c *Campaign) knows(name string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, r := range c.state.Refuses {
+		if r == name {
+			return false
+		}
+	}
+	if len(c.state.Supported) == 0 {
+		return true
+	}
+	for _, s := range c.state.Supported {
+		if s == name {
+			return true
+		}
+	}
+	return false
+}
+
+func uses(u *gen.Unit, name string) bool {
+	found := false
+	conftree.Walk(u.Body, "http", func(n *conftree.Node, parent string) bool {
+		found = found || n.Name() == name && parent != "types" && parent != "map"
+		return !found
+	})
+	return found
+}

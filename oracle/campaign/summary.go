@@ -1,0 +1,200 @@
+package campaign
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	"nginxoracle/oracle/exit"
+)
+
+// Snapshot is where a campaign stands.
+type Snapshot struct {
+	State
+	Took    time.Duration // of this run
+	Pending int
+	Seeds   int
+	Memory  [2]int64 // resident bytes: at the start, now
+}
+
+// Summary is a campaign's end.
+type Summary struct {
+	Snapshot
+	Code    exit.Code
+	Why     string
+	Waiting []string // pending cases that nobody looked at yet
+}
+
+func (c *Campaign) snapshot() Snapshot {
+	s := Snapshot{State: c.state, Took: c.cfg.Now().Sub(c.start), Pending: len(c.pending), Seeds: c.pool.Len(), Memory: [2]int64{c.memory[0], resident()}}
+	s.Signals, s.Cores, s.Masks, s.Known = clone(s.Signals), clone(s.Cores), clone(s.Masks), clone(s.Known)
+	return s
+}
+
+func clone(m map[string]int) map[string]int {
+	n := make(map[string]int, len(m))
+	for k, v := range m {
+		n[k] = v
+	}
+	return n
+}
+
+func (c *Campaign) summary() Summary {
+	s := Summary{Snapshot: c.snapshot()}
+	for _, p := range c.pending {
+		s.Waiting = append(s.Waiting, p.File)
+	}
+	switch {
+	case s.Batches+s.Wrong == 0 && s.Spoiled+s.Dropped == 0 && s.Refused > 0:
+		s.Code, s.Why = exit.Refused, "the candidate refuses everything: nothing compared"
+	case s.Batches+s.Wrong == 0 || len(c.errs) > 0:
+		s.Code, s.Why = exit.Rig, "the rig broke"
+		if len(c.errs) > 0 {
+			s.Why += ": " + firstLine(c.errs[0].Error())
+		}
+	case len(s.Findings) > 0 || len(s.Waiting) > 0 || s.Signals["known-new"] > 0:
+		s.Code, s.Why = exit.Differ, fmt.Sprintf("%d findings, %d cases wait for triage", len(s.Findings), len(s.Waiting))
+	case s.RigFailed*100 > s.Batches+s.Wrong:
+		s.Code, s.Why = exit.Rig, fmt.Sprintf("%d runs gave no verdict, the last: %s", s.RigFailed, firstLine(s.LastRig))
+	case s.Unstable > 0 && c.cfg.Self:
+		s.Code, s.Why = exit.Unstable, fmt.Sprintf("%d cases on which the reference wavers", s.Unstable)
+	default:
+		s.Code, s.Why = exit.Agree, "all agree"
+	}
+	return s
+}
+
+// Line is the state as key=value pairs.
+func (s Snapshot) Line() string {
+	sec := s.Took.Seconds()
+	rate := func(n int) string { return strconv.FormatFloat(float64(n)/max(sec, 0.001), 'f', 0, 64) }
+	var b strings.Builder
+	kv := func(k string, v any) { fmt.Fprintf(&b, "%s=%v ", k, v) }
+	kv("t", s.Took.Round(time.Second))
+	kv("cases", s.Cases)
+	kv("batches", s.Batches)
+	kv("blocks", s.Units)
+	kv("wrong", s.Wrong)
+	kv("exchanges", s.Exchanges)
+	kv("findings", len(s.Findings))
+	kv("pending", s.Pending)
+	kv("mismatches", s.Mismatches)
+	kv("repeats", s.Repeats)
+	kv("unstable", s.Unstable)
+	kv("refused", s.Refused)
+	kv("rig", s.RigFailed)
+	kv("timeouts", s.Timeouts)
+	kv("seeds", s.Seeds)
+	kv("exchanges/s", rate(s.Exchanges))
+	kv("blocks/s", rate(s.Units))
+	kv("boots/s", rate(s.Boots))
+	kv("memory", fmt.Sprintf("%dM", s.Memory[1]>>20))
+	return strings.TrimSpace(b.String())
+}
+
+// Print writes the summary for people.
+func (s Summary) Print(w io.Writer, jobs int) {
+	p := func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
+	sec := max(s.Took.Seconds(), 0.001)
+	p("campaign  seed %d, batches %d to %d, %s", s.Seed, s.First, s.Next, s.Took.Round(time.Second))
+	p("compared  %d batches, %d server blocks, %d wrong configurations, %d exchanges", s.Batches, s.Units, s.Wrong, s.Exchanges)
+	p("speed     %.0f exchanges/s, %.0f server blocks/s, %.1f boots/s (both targets, %d jobs)", float64(s.Exchanges)/sec, float64(s.Units)/sec, float64(s.Boots)/sec, jobs)
+	if s.AloneTook > 0 {
+		alone := float64(s.AloneExchanges) / s.AloneTook.Seconds() * float64(jobs)
+		p("ceiling   %.0f exchanges/s: the same streams on nginx alone, in this run (%d batches; %.2f of it reached)", alone, s.SelfChecks, float64(s.Exchanges)/sec/alone)
+	}
+	p("set aside %d units that nginx does not load, %d batches spoiled, %d refused by the candidate, %d unstable, %d runs without verdict", s.Dropped, s.Spoiled, s.Refused, s.Unstable, s.RigFailed)
+	if s.LastUnstable != "" {
+		p("unstable  the last: %s", s.LastUnstable)
+	}
+	if s.LastRig != "" {
+		p("rig       the last: %s", firstLine(s.LastRig))
+	}
+	p("timeouts  %d last-resort timeouts, %.2f in 1,000 exchanges", s.Timeouts, 1000*float64(s.Timeouts)/float64(max(2*s.Exchanges, 1)))
+	p("signals   %s; %d seeds", sorted(s.Signals), s.Seeds)
+	if len(s.Masks) > 0 {
+		p("masks     %s", sorted(s.Masks))
+	}
+	if len(s.Refuses) > 0 {
+		p("refuses   %s", strings.Join(s.Refuses, " "))
+	}
+	p("memory    %d MB at the start, %d MB at the end", s.Memory[0]>>20, s.Memory[1]>>20)
+	if s.Shrinks > 0 {
+		p("triage    %d cases, %s each; %d mismatching units in all, %d of them only counted", s.Shrinks, (s.ShrinkTime / time.Duration(s.Shrinks)).Round(10*time.Millisecond), s.Mismatches, s.Repeats)
+	}
+	if len(s.Known) > 0 {
+		p("known     %s", sorted(s.Known))
+	}
+	for _, f := range s.Findings {
+		p("finding   %s  %s", f.ID, f.Signature)
+		p("          oracle replay %s", f.File)
+	}
+	for i, f := range s.Waiting {
+		if i == 5 {
+			p("waiting   and %d more", len(s.Waiting)-i)
+			break
+		}
+		p("waiting   oracle replay %s", f)
+	}
+}
+
+func sorted(m map[string]int) string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	sort.Slice(keys, func(i, j int) bool { return m[keys[i]] > m[keys[j]] || m[keys[i]] == m[keys[j]] && keys[i] < keys[j] })
+	for i, k := range keys {
+		keys[i] = fmt.Sprintf("%s %d", k, m[k])
+	}
+	if len(keys) == 0 {
+		return "none"
+	}
+	return strings.Join(keys, ", ")
+}
+
+// progressLoop calls Progress once a second until the returned function is called.
+func (c *Campaign) progressLoop() func() {
+	if c.cfg.Progress == nil {
+		return func() {}
+	}
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		t := time.NewTicker(time.Second)
+		defer t.Stop()
+		for {
+			select {
+			case <-stop:
+				return
+			case <-t.C:
+				c.mu.Lock()
+				s := c.snapshot()
+				c.mu.Unlock()
+				c.cfg.Progress(s)
+			}
+		}
+	}()
+	return func() { close(stop); <-done }
+}
+
+// resident is this process's resident memory in bytes, from /proc/self/statm.
+func resident() int64 {
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0
+	}
+	f := strings.Fields(string(text))
+	if len(f) < 2 {
+		return 0
+	}
+	n, err := strconv.ParseInt(f[1], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n * int64(os.Getpagesize())
+}
