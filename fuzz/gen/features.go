@@ -215,7 +215,7 @@ func (u *unit) fIf() {
 		case u.pct(60):
 			u.put(b, "set", u.fill("{setvar} {text}", s))
 		case ctx == "if-in-location" && u.pct(50) && u.ok("proxy_pass"):
-			b.Add(u.dir("proxy_pass", u.originURL("good")))
+			b.Add(u.dir("proxy_pass", trimURI(u.originURL("good"))))
 		}
 		u.sprinkle(b, ctx, s, 2)
 		in.Add(b)

@@ -274,24 +274,14 @@ func (c *comparer) tree(ref, cand []observe.FileState) {
 		a, b := r[name], d[name]
 		switch {
 		case a == nil:
-			c.missing(KindTree, name, nil, []byte(kindOf(b)))
+			c.missing(KindTree, name, nil, []byte(b.Kind()))
 		case b == nil:
-			c.missing(KindTree, name, []byte(kindOf(a)), nil)
+			c.missing(KindTree, name, []byte(a.Kind()), nil)
 		default:
-			c.plain(KindTree, name+", kind", kindOf(a), kindOf(b))
+			c.plain(KindTree, name+", kind", a.Kind(), b.Kind())
 			c.text(KindTree, name, mask.Tree, a.Data, b.Data)
 		}
 	}
-}
-
-func kindOf(f *observe.FileState) string {
-	switch {
-	case f.Link != "":
-		return "link to " + f.Link
-	case f.Dir:
-		return fmt.Sprintf("folder, mode %04o", f.Mode)
-	}
-	return fmt.Sprintf("file, mode %04o", f.Mode)
 }
 
 func (c *comparer) processes(ref, cand *observe.Observation) {

@@ -48,12 +48,13 @@ type Command struct {
 
 // FileState is one file of the work tree afterwards.
 type FileState struct {
-	Path string
+	Path string // relative to /cell; absolute when it lies elsewhere in the cell
 	Mode uint32
 	Size int64
 	Data []byte // content (logs are compared apart and are not here)
 	Link string
 	Dir  bool
+	New  bool // not in the case, or not as in the case
 }
 
 // Process is what was seen of the server's processes.

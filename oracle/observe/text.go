@@ -34,6 +34,12 @@ func (o *Observation) Text(w io.Writer) {
 		}
 		fmt.Fprintf(w, "    %s\n", casefile.AppendEscaped(nil, []byte(e.Text)))
 	}
+	for _, f := range o.Tree {
+		if f.New {
+			fmt.Fprintf(w, "  %s: %s\n", f.Path, f.Kind())
+			quoteLines(w, f.Data)
+		}
+	}
 	p := o.Process
 	if p.Started && (p.Exit.Code != 0 || p.Exit.Signal != 0) {
 		fmt.Fprintf(w, "  exit: code %d, signal %d\n", p.Exit.Code, p.Exit.Signal)
@@ -58,6 +64,22 @@ func (e LogEntry) Where() string {
 		return "standard error"
 	}
 	return e.File
+}
+
+// Kind says what f is: "file, mode 0644", "folder, …", "link to …".
+func (f *FileState) Kind() string {
+	const kind, socket, fifo = 0o170000, 0o140000, 0o010000
+	switch {
+	case f.Link != "":
+		return "link to " + f.Link
+	case f.Dir:
+		return fmt.Sprintf("folder, mode %04o", f.Mode)
+	case f.Mode&kind == socket:
+		return fmt.Sprintf("socket, mode %04o", f.Mode&^kind)
+	case f.Mode&kind == fifo:
+		return fmt.Sprintf("fifo, mode %04o", f.Mode&^kind)
+	}
+	return fmt.Sprintf("file, mode %04o", f.Mode)
 }
 
 func command(w io.Writer, name string, c Command) {

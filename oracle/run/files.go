@@ -58,14 +58,11 @@ func tree(c *casefile.Case) []engine.File {
 	return files
 }
 
-// cellPath makes a path as written in a configuration relative to /cell; ok is
-// false for one that lies elsewhere.
-func cellPath(name string) (string, bool) {
-	if rest, ok := strings.CutPrefix(name, "/cell/"); ok {
-		name = rest
-	} else if strings.HasPrefix(name, "/") {
-		return "", false
+// treePath makes a path as written in a configuration what the work tree calls it:
+// relative to /cell, or absolute when it lies elsewhere.
+func treePath(name string) string {
+	if !strings.HasPrefix(name, "/") {
+		name = "/cell/" + name
 	}
-	name = path.Clean(name)
-	return name, name != ".." && !strings.HasPrefix(name, "../")
+	return strings.TrimPrefix(path.Clean(name), "/cell/")
 }

@@ -38,15 +38,12 @@ func configurations(c *casefile.Case) [][]byte {
 	return texts
 }
 
-// logNames are the paths relative to /cell that the configuration names after
-// word, and the defaults.
+// logNames are the paths that the configuration names after word.
 func logNames(c *casefile.Case, word *regexp.Regexp) map[string]bool {
 	names := map[string]bool{}
 	for _, text := range configurations(c) {
 		for _, m := range word.FindAllSubmatch(text, -1) {
-			if name, ok := cellPath(string(m[1])); ok {
-				names[name] = true
-			}
+			names[treePath(string(m[1]))] = true
 		}
 	}
 	return names
@@ -99,17 +96,24 @@ func sortOut(o *observe.Observation, c *casefile.Case, files []engine.File) {
 	isError, isAccess := logNames(c, errorLogs), logNames(c, accessLogs)
 	isError[DefaultErrorLog] = true
 	o.Access = map[string][]byte{}
+	was := map[string]engine.File{}
+	for _, f := range tree(c) {
+		was[f.Path] = f
+	}
 	for _, f := range files {
-		inLogs := strings.HasPrefix(f.Path, LogDir+"/")
+		if slices.ContainsFunc(c.Origins, func(x casefile.Origin) bool { return x.Addr == "unix:/cell/"+f.Path }) {
+			continue // the oracle's own
+		}
+		inLogs := strings.HasPrefix(f.Path, LogDir+"/") || strings.HasPrefix(f.Path, "/var/log/")
 		switch {
 		case f.Dir || f.Link != "":
-			o.Tree = append(o.Tree, state(f))
+			o.Tree = append(o.Tree, state(f, was))
 		case isError[f.Path]:
 			o.Errors = append(o.Errors, entries(f.Path, f.Data)...)
 		case isAccess[f.Path] || inLogs && c.File(f.Path) == nil:
 			o.Access[f.Path] = f.Data
 		default:
-			o.Tree = append(o.Tree, state(f))
+			o.Tree = append(o.Tree, state(f, was))
 		}
 	}
 	for _, e := range o.Errors {
@@ -120,6 +124,9 @@ func sortOut(o *observe.Observation, c *casefile.Case, files []engine.File) {
 	}
 }
 
-func state(f engine.File) observe.FileState {
-	return observe.FileState{Path: f.Path, Mode: f.Mode, Size: int64(len(f.Data)), Data: f.Data, Link: f.Link, Dir: f.Dir}
+func state(f engine.File, was map[string]engine.File) observe.FileState {
+	before, ok := was[f.Path]
+	same := ok && before.Dir == f.Dir && before.Link == f.Link && bytes.Equal(before.Data, f.Data) &&
+		(before.Mode == f.Mode || f.Link != "")
+	return observe.FileState{Path: f.Path, Mode: f.Mode, Size: int64(len(f.Data)), Data: f.Data, Link: f.Link, Dir: f.Dir, New: !same}
 }

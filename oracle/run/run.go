@@ -200,7 +200,9 @@ func (r *Running) Finish(ctx context.Context) (*observe.Observation, error) {
 			return nil, r.errorf("finish", err)
 		}
 		r.o.Clients, r.o.Origins, r.o.Timeouts = rec.Clients, rec.Origins, rec.Timeouts
-		r.o.Process.FDAfter = rec.Rest.FDs
+		if r.o.Process.FDAfter = rec.Rest.FDs; !rec.Rest.Alive {
+			r.o.Process.FDAfter = r.o.Process.FDBefore // a process that has ended has lost none
+		}
 	}
 	if err := r.stop(ctx); err != nil {
 		return nil, err

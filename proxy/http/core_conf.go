@@ -2,6 +2,7 @@ package http
 
 import (
 	"nginxoracle/proxy/ev"
+	"nginxoracle/proxy/http/pcre"
 	"nginxoracle/proxy/module"
 	"nginxoracle/proxy/openfile"
 )
@@ -21,7 +22,11 @@ type CoreMain struct {
 	NCaptures                                         int
 	Ports                                             []*ConfPort
 	worker                                            *worker
-	SmallFiles                                        *openfile.Small // made with its first use
+	Prefix, Hostname                                  string // of the cycle
+
+	varKeys    map[string]*Variable // declared ones, by name
+	varIndex   map[string]int       // places in Variables
+	SmallFiles *openfile.Small      // made with its first use
 }
 
 // PhaseHandler is one entry of the compiled phase array: the checker decides what
@@ -46,7 +51,7 @@ type CoreSrv struct {
 	Listen                                                      bool
 	File                                                        string
 	Line                                                        int
-	AllowConnect                                                int
+	Captures                                                    bool // the last regular expression of server_name has groups
 }
 
 // ServerName is one server_name.
@@ -58,10 +63,14 @@ type ServerName struct {
 
 // CoreLoc is the location configuration (ngx_http_core_loc_conf_t).
 type CoreLoc struct {
-	Name                                             string
+	Name, EscapedName                                string
 	Regex                                            *Regex
 	Noname, Lmt, Named, Exact, NoRegex, AutoRedirect bool
-	InternalSet                                      bool // internal;
+	Internal                                         int
+	InternalSet                                      bool   // merged: internal;
+	file                                             string // where it was read
+	line                                             int
+	literals                                         []*CoreLoc
 
 	Ctx             *ConfCtx // LocConf of this location: Ctx.Loc
 	Tree            *LocNode // static locations inside
@@ -72,17 +81,19 @@ type CoreLoc struct {
 
 	Handler Handler
 
-	Root       module.Str    // root, or alias' path
-	Alias      int           // 0 none, else the length of the location's name (NGX_MAX for regex: -1)
-	RootValues *ComplexValue // nil when root has no variables
-	PostAction string
+	Root          module.Str    // root, or alias' path
+	Alias         int           // 0 none, else the length of the location's name (NGX_MAX for regex: -1)
+	RootValues    *ComplexValue // nil when root has no variables
+	PostAction    string
+	PostActionSet bool
 
 	Types                                 map[string]string // extension -> type
+	TypesChecked                          bool              // nginx would build its hash of them once
 	DefaultType                           module.Str
 	TypesHashMaxSize, TypesHashBucketSize int
 
 	ClientMaxBodySize, Directio, DirectioAlignment, ClientBodyBufferSize                                                         int64
-	SendLowat, PostponeOutput                                                                                                    int64
+	PostponeOutput                                                                                                               int64
 	LimitRateValue, LimitRateAfterValue                                                                                          *ComplexValue
 	SendfileMaxChunk, ReadAhead, SubrequestOutputBufferSize                                                                      int64
 	ClientBodyTimeout, SendTimeout, KeepaliveTime, KeepaliveTimeout, LingeringTime, LingeringTimeout, ResolverTimeout, AuthDelay int64 // ms
@@ -93,15 +104,17 @@ type CoreLoc struct {
 	ResetTimedoutConnection, AbsoluteRedirect, ServerNameInRedirect, PortInRedirect                                              int
 	MsiePadding, MsieRefresh, LogNotFound, LogSubrequest, RecursiveErrorPages                                                    int
 	ChunkedTransferEncoding, Etag, ServerTokens, DisableSymlinks                                                                 int
-	GzipVary                                                                                                                     int
+	GzipVary, GzipHTTPVersion, GzipProxied                                                                                       int
+	GzipDisableMSIE6                                                                                                             int
+	GzipDisable                                                                                                                  []*pcre.Regexp
 
-	ClientBodyTempPath                                             *TempPath
+	ClientBodyTempPath                                             *module.Path
 	ErrorLog                                                       any // *server log; elog.Sink
 	ErrorPages                                                     []*ErrorPage
+	OpenFileCacheSet, SendLowatSet                                 bool
 	OpenFileCache                                                  *openfile.Cache
 	OpenFileCacheValid                                             int64
 	OpenFileCacheMinUses, OpenFileCacheErrors, OpenFileCacheEvents int
-	Resolver                                                       any
 }
 
 // ErrorPage is one status of an error_page.
@@ -128,12 +141,11 @@ type ConfAddr struct {
 	Text                                                                            string
 	Default                                                                         *CoreSrv
 	Servers                                                                         []*CoreSrv
-	Names                                                                           any // the lookup, built by the owner (p3): exact, wildcard head, wildcard tail, regex
+	Names                                                                           *ServerNames // nil when the default server is the only choice
 	Bind, Wildcard, Set, DefaultSet, ProxyProtocol, HTTP2, SSL, Deferred, Reuseport bool
-	Backlog, Rcvbuf, Sndbuf, SetFib, FastOpen                                       int
-	KeepaliveOpts                                                                   [4]int
+	Backlog, Rcvbuf, Sndbuf, FastOpen                                               int
+	KeepaliveOpts                                                                   [4]int // 0, 1 on or 2 off; idle, interval, count
 	IPv6Only                                                                        int
-	AcceptFilter                                                                    string
 
 	lastBits             int // what AddListen compares the protocols with
 	bitsSet, bitsChanged bool
@@ -146,3 +158,18 @@ func (r *Request) CoreSrv() *CoreSrv   { return r.SrvConf[0].(*CoreSrv) }
 // Ctx and SetCtx are a module's per-request state.
 func (r *Request) Ctx(m *Module) any       { return r.ctx[m.Index] }
 func (r *Request) SetCtx(m *Module, v any) { r.ctx[m.Index] = v }
+
+// Values of client_body_in_file_only, server_tokens, if_modified_since (ngx_http_core_module.h).
+const (
+	BodyFileOff   = 0
+	BodyFileOn    = 1
+	BodyFileClean = 2
+
+	TokensOff   = 0
+	TokensOn    = 1
+	TokensBuild = 2
+
+	IMSOff    = 0
+	IMSExact  = 1
+	IMSBefore = 2
+)

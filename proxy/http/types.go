@@ -295,6 +295,8 @@ type Request struct {
 	HeaderSize                int64
 	RequestLength             int64
 	LimitRate, LimitRateAfter int64
+	RequestBodyFileLogLevel   elog.Level
+	varDepth                  int
 	LingeringTime             int64
 	Log                       *elog.Log
 	cleanup                   []func()

@@ -141,13 +141,37 @@ func setTime(f proto.File) error {
 // treeBytes bounds what tree hands out: a sparse file can be larger than its file system.
 const treeBytes = 256 << 20
 
-// tree reads the work tree, in lexical order.
+// tree reads the work tree, in lexical order, and behind it what lies in the
+// other folders that a server may write to: there only files (temporary ones that
+// were left, a default log, a socket), by their absolute paths.
 func tree() ([]proto.File, error) {
-	var files []proto.File
-	left := int64(treeBytes)
-	err := filepath.WalkDir(proto.CellDir, func(path string, _ fs.DirEntry, err error) error {
-		if err != nil || path == proto.CellDir {
+	w := &walker{left: treeBytes}
+	if err := w.walk(proto.CellDir, false); err != nil {
+		return nil, fmt.Errorf("read the work tree: %w", err)
+	}
+	for _, dir := range Scratch {
+		if err := w.walk(dir+"/", true); err != nil { // the slash: it may be a link
+			return nil, fmt.Errorf("read %s: %w", dir, err)
+		}
+	}
+	return w.files, nil
+}
+
+type walker struct {
+	files []proto.File
+	left  int64 // bytes that may still be handed out
+}
+
+func (w *walker) walk(root string, filesOnly bool) error {
+	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || path == root {
 			return err
+		}
+		if filesOnly && d.IsDir() {
+			if path == proto.AgentDir {
+				return fs.SkipDir
+			}
+			return nil
 		}
 		var st unix.Stat_t
 		if err := unix.Lstat(path, &st); err != nil {
@@ -165,18 +189,14 @@ func tree() ([]proto.File, error) {
 		case unix.S_IFLNK:
 			f.Link, err = os.Readlink(path)
 		case unix.S_IFREG:
-			f.Data, err = readFile(path, min(left, st.Size))
-			left -= int64(len(f.Data))
+			f.Data, err = readFile(path, min(w.left, st.Size))
+			w.left -= int64(len(f.Data))
 		default:
 			f.Mode = st.Mode
 		}
-		files = append(files, f)
+		w.files = append(w.files, f)
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read the work tree: %w", err)
-	}
-	return files, nil
 }
 
 func readFile(path string, limit int64) ([]byte, error) {
@@ -187,6 +207,10 @@ func readFile(path string, limit int64) ([]byte, error) {
 	defer f.Close()
 	return io.ReadAll(io.LimitReader(f, limit))
 }
+
+// writtenTime is the time of a file that a case writes while the server runs: a
+// minute after that of the files that are there from the start.
+const writtenTime = 1700000060
 
 // change carries out one change of the work tree.
 func (a *agent) change(op string, args []string, data []byte) error {
@@ -210,7 +234,11 @@ func (a *agent) change(op string, args []string, data []byte) error {
 				return fmt.Errorf("do write: %w", err)
 			}
 		}
-		err = a.write(f)
+		// The time of a file is part of what is compared (Last-Modified): it must not be the clock's.
+		f.MTime = writtenTime
+		if err = a.write(f); err == nil {
+			err = setTime(f)
+		}
 	case "remove":
 		err = os.RemoveAll(path)
 	case "rename":

@@ -1,0 +1,49 @@
+package gen
+
+import (
+	"nginxoracle/oracle/casefile"
+	"nginxoracle/oracle/minimize/conftree"
+)
+
+// Parts gives a mutator single pieces of the grammar, each from a seed of its own.
+
+// Directive makes one random directive for a context.
+func (g *Generator) Directive(seed, index uint64, context string) (n *conftree.Node) {
+	seeded(seed, index, func(r *rnd) {
+		u := &unit{rnd: r, w: g.w}
+		rows := g.w.byCtx[context]
+		if len(rows) == 0 {
+			return
+		}
+		row := pickOf(r, rows)
+		n = u.dir(row.Name, u.fill(r.pick(row.Forms...), &server{port: listenPort, hosts: []string{"localhost"}}))
+		if len(u.vars) > 0 { // needs a variable that the unit does not have
+			n = nil
+		}
+	})
+	return n
+}
+
+// Argument makes one value of the kinds that arguments have, right ones mostly.
+func (g *Generator) Argument(seed, index uint64) (s string) {
+	seeded(seed, index, func(r *rnd) {
+		u := &unit{rnd: r, w: g.w}
+		kinds := []string{"flag", "size", "bsize", "num", "time", "word", "uri", "path", "code", "rcode", "cidr", "mime", "iname", "method"}
+		s = u.one(r.pick(kinds...), nil)
+	})
+	return s
+}
+
+// Damage spoils a request's bytes.
+func (g *Generator) Damage(seed, index uint64, raw string) (s string) {
+	seeded(seed, index, func(r *rnd) { s = damages[r.n(len(damages))].do(&unit{rnd: r, w: g.w}, raw) })
+	return s
+}
+
+// Origin makes a script of an origin's connection.
+func (g *Generator) Origin(seed, index uint64) (steps []casefile.Step) {
+	seeded(seed, index, func(r *rnd) {
+		steps = (&unit{rnd: r, w: g.w}).originScript(r.pick("good", "hostile", "hostile", "accel", "status", "early"))
+	})
+	return steps
+}

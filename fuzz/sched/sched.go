@@ -1,0 +1,61 @@
+// Package sched keeps the units that showed something new, and says which one
+// to change next: the less a seed was used and the newer it is, the likelier.
+package sched
+
+import (
+	"math/rand/v2"
+
+	"nginxoracle/fuzz/gen"
+)
+
+// maxSeeds bounds the pool: a campaign's memory is flat.
+const maxSeeds = 1024
+
+// Seed is a unit that was kept.
+type Seed struct {
+	Unit   *gen.Unit
+	Signal string // what it was kept for
+	Picked int
+	Born   uint64 // batch number
+}
+
+// Pool is the set of seeds. It is not safe for concurrent use.
+type Pool struct {
+	seeds []*Seed
+}
+
+// Len is the number of seeds.
+func (p *Pool) Len() int { return len(p.seeds) }
+
+// Add keeps a unit. When the pool is full the most used of the oldest quarter goes.
+func (p *Pool) Add(u *gen.Unit, signal string, born uint64) {
+	if len(p.seeds) >= maxSeeds {
+		worst := 0
+		for i, s := range p.seeds[:len(p.seeds)/4] {
+			if s.Picked > p.seeds[worst].Picked {
+				worst = i
+			}
+		}
+		p.seeds = append(p.seeds[:worst], p.seeds[worst+1:]...)
+	}
+	p.seeds = append(p.seeds, &Seed{Unit: u, Signal: signal, Born: born})
+}
+
+// Pick chooses a seed, nil when there is none: the better of three drawn ones.
+func (p *Pool) Pick(r *rand.Rand) *Seed {
+	var best *Seed
+	for range 3 {
+		if len(p.seeds) == 0 {
+			return nil
+		}
+		s := p.seeds[r.IntN(len(p.seeds))]
+		if best == nil || s.Picked < best.Picked || s.Picked == best.Picked && s.Born > best.Born {
+			best = s
+		}
+	}
+	best.Picked++
+	return best
+}
+
+// Units lists the pool's units, oldest first.
+func (p *Pool) Units() []*Seed { return p.seeds }

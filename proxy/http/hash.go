@@ -1,0 +1,75 @@
+package http
+
+import (
+	"nginxoracle/proxy/elog"
+	"nginxoracle/proxy/module"
+)
+
+// HashLimits are the limits that a configuration sets on one of nginx's hash tables. Go's
+// maps need none, but nginx refuses or warns when its table cannot keep them, and that is
+// seen (src/core/ngx_hash.c, ngx_hash_init).
+type HashLimits struct {
+	Name            string // map_hash, server_names_hash, …
+	Max, BucketSize int
+}
+
+const (
+	cacheLine = 64
+	wordSize  = 8
+)
+
+// AlignLine rounds a bucket size up to cache lines, as nginx does before it uses one.
+func AlignLine(n int) int { return (n + cacheLine - 1) &^ (cacheLine - 1) }
+
+func hashElement(key string) int { return wordSize + (len(key)+2+wordSize-1)&^(wordSize-1) }
+
+// Check says what nginx would say of a table with these keys.
+func (h HashLimits) Check(cf *module.Conf, keys []string) error {
+	log := cf.Log()
+	if h.Max == 0 {
+		log.Err(elog.Emerg, nil, "could not build %s, you should increase %s_max_size: %d", h.Name, h.Name, h.Max)
+		return module.ErrReported
+	}
+	if h.BucketSize > 65536-cacheLine {
+		log.Err(elog.Emerg, nil, "could not build %s, too large %s_bucket_size: %d", h.Name, h.Name, h.BucketSize)
+		return module.ErrReported
+	}
+	for _, k := range keys {
+		if h.BucketSize < hashElement(k)+wordSize {
+			log.Err(elog.Emerg, nil, "could not build %s, you should increase %s_bucket_size: %d", h.Name, h.Name, h.BucketSize)
+			return module.ErrReported
+		}
+	}
+	hashes := make([]uint64, len(keys))
+	for i, k := range keys {
+		for j := 0; j < len(k); j++ {
+			hashes[i] = hashes[i]*31 + uint64(k[j])
+		}
+	}
+	bucket := h.BucketSize - wordSize
+	size := max(len(keys)/(bucket/(2*wordSize)), 1)
+	if h.Max > 10000 && len(keys) > 0 && h.Max/len(keys) < 100 {
+		size = h.Max - 1000
+	}
+	test := make([]int, h.Max)
+	for ; size <= h.Max; size++ {
+		if fits(test[:size], hashes, keys, bucket) {
+			return nil
+		}
+	}
+	log.Err(elog.Warn, nil, "could not build optimal %s, you should increase either %s_max_size: %d or %s_bucket_size: %d; ignoring %s_bucket_size",
+		h.Name, h.Name, h.Max, h.Name, h.BucketSize, h.Name)
+	return nil
+}
+
+func fits(test []int, hashes []uint64, keys []string, bucket int) bool {
+	clear(test)
+	for i, k := range keys {
+		t := &test[hashes[i]%uint64(len(test))]
+		*t += hashElement(k)
+		if *t > bucket {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,190 @@
+package inet
+
+import (
+	"os"
+	"strings"
+	"syscall"
+
+	"nginxoracle/proxy/ev"
+	"nginxoracle/proxy/module"
+)
+
+// Listen reads an address of the listen directive into the addresses it stands for: a
+// port, an address with or without one, a range of ports, a name, a Unix socket's path.
+// The error is nginx's word for what is wrong; it may be empty (ngx_parse_url).
+func Listen(text string, defaultPort int) ([]ev.Addr, error) {
+	if len(text) >= 5 && strings.EqualFold(text[:5], "unix:") {
+		return listenUnix(text[5:])
+	}
+	if strings.HasPrefix(text, "[") {
+		return listen6(text, defaultPort)
+	}
+	return listen4(text, defaultPort)
+}
+
+func listenUnix(path string) ([]ev.Addr, error) {
+	if path == "" {
+		return nil, module.Text("no path in the unix domain socket")
+	}
+	if len(path)+1 > len(syscall.RawSockaddrUnix{}.Path) {
+		return nil, module.Text("too long path in the unix domain socket")
+	}
+	return []ev.Addr{{Family: syscall.AF_UNIX, Path: path}}, nil
+}
+
+const (
+	errPort  = module.Text("invalid port")
+	errRange = module.Text("invalid port range")
+	errHost  = module.Text("invalid host")
+)
+
+// ports reads "80" or "80-90"; to is 0 when it is not a range.
+func ports(s string) (from, to int, err error) {
+	first, last, isRange := strings.Cut(s, "-")
+	if isRange {
+		n, ok := module.Atoi(last)
+		if !ok || n < 1 || n > 65535 {
+			return 0, 0, errPort
+		}
+		to = n
+	}
+	n, ok := module.Atoi(first)
+	if !ok || n < 1 || n > 65535 {
+		return 0, 0, errPort
+	}
+	if isRange && n > to {
+		return 0, 0, errRange
+	}
+	return n, to, nil
+}
+
+// bare reads a text that may be nothing but a port or a range.
+func bare(s string) (from, to int, isPort bool, err error) {
+	first, last, isRange := strings.Cut(s, "-")
+	bad := false
+	if isRange {
+		n, ok := module.Atoi(last)
+		if !ok {
+			return 0, 0, false, nil
+		}
+		bad = n < 1 || n > 65535
+		to = n
+	}
+	n, ok := module.Atoi(first)
+	if !ok {
+		return 0, 0, false, nil
+	}
+	if bad || n < 1 || n > 65535 {
+		return 0, 0, true, errPort
+	}
+	if isRange && n > to {
+		return 0, 0, true, errRange
+	}
+	return n, to, true, nil
+}
+
+func listen4(text string, defaultPort int) ([]ev.Addr, error) {
+	if strings.ContainsAny(text, "/?") {
+		return nil, errHost
+	}
+	host, port, hasPort := strings.Cut(text, ":")
+	from, to := defaultPort, 0
+	if hasPort {
+		var err error
+		if from, to, err = ports(port); err != nil {
+			return nil, err
+		}
+	} else if f, t, isPort, err := bare(text); isPort {
+		if err != nil {
+			return nil, err
+		}
+		return spread([]ev.Addr{{Family: syscall.AF_INET}}, f, t), nil
+	}
+	if host == "" {
+		return nil, module.Text("no host")
+	}
+	if host == "*" {
+		return spread([]ev.Addr{{Family: syscall.AF_INET}}, from, to), nil
+	}
+	if ip, ok := Addr4(host); ok {
+		a := ev.Addr{Family: syscall.AF_INET}
+		copy(a.IP[:], ip[:])
+		return spread([]ev.Addr{a}, from, to), nil
+	}
+	addrs, ok := HostsFile(host)
+	if !ok {
+		return nil, module.Text("host not found")
+	}
+	return spread(addrs, from, to), nil
+}
+
+func listen6(text string, defaultPort int) ([]ev.Addr, error) {
+	host, rest, ok := strings.Cut(text[1:], "]")
+	if !ok || strings.Contains(rest, "/") {
+		return nil, errHost
+	}
+	from, to := defaultPort, 0
+	if rest != "" {
+		if rest[0] != ':' {
+			return nil, errHost
+		}
+		var err error
+		if from, to, err = ports(rest[1:]); err != nil {
+			return nil, err
+		}
+	}
+	if host == "" {
+		return nil, module.Text("no host")
+	}
+	ip, ok := Addr6(host)
+	if !ok {
+		return nil, module.Text("invalid IPv6 address")
+	}
+	return spread([]ev.Addr{{Family: syscall.AF_INET6, IP: ip}}, from, to), nil
+}
+
+// spread gives each address every port of the range.
+func spread(addrs []ev.Addr, from, to int) []ev.Addr {
+	var out []ev.Addr
+	for _, a := range addrs {
+		for p := from; p <= max(from, to); p++ {
+			a.Port = p
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// HostsFile resolves a name by /etc/hosts alone: a configuration is read in a place
+// without a network. IPv6 addresses come first, as getaddrinfo orders loopback ones.
+func HostsFile(name string) ([]ev.Addr, bool) {
+	data, err := os.ReadFile("/etc/hosts")
+	if err != nil {
+		data = []byte("127.0.0.1 localhost\n")
+	}
+	var v4, v6 []ev.Addr
+	for _, line := range strings.Split(string(data), "\n") {
+		line, _, _ = strings.Cut(line, "#")
+		words := strings.Fields(line)
+		if len(words) < 2 {
+			continue
+		}
+		a, ok := Parse(words[0])
+		if !ok {
+			continue
+		}
+		for _, w := range words[1:] {
+			if !strings.EqualFold(w, name) {
+				continue
+			}
+			if a.Family == syscall.AF_INET {
+				v4 = append(v4, a)
+			} else {
+				v6 = append(v6, a)
+			}
+			break
+		}
+	}
+	all := append(v6, v4...)
+	return all, len(all) > 0
+}
