@@ -211,6 +211,13 @@ func (r *Request) FindLocation() Rc {
 	return rc
 }
 
+// SetLocation makes a location's configurations the request's.
+func (r *Request) SetLocation(l *CoreLoc) { r.setLoc(l.Ctx.Loc) }
+
+// InLocationRewrite reports that the request is at the first step of the rewrite phase, not
+// at the server's.
+func (r *Request) InLocationRewrite() bool { return r.phase == r.CoreMain().LocationRewriteIndex }
+
 // findLiteral walks a level's tree (ngx_http_core_find_static_location).
 func (r *Request) findLiteral(node *LocNode) Rc {
 	uri := r.URI
