@@ -16,8 +16,4 @@ const (
 
 // FlushVariable forgets an indexed variable's value when that may have changed
 // (ngx_http_script_flush_no_cacheable_variables).
-func (r *Request) FlushVariable(i int) {
-	if v := &r.Variables[i]; v.NoCacheable {
-		v.Valid, v.NotFound = false, false
-	}
-}
+func (r *Request) FlushVariable(i int) { r.flush(i) }

@@ -140,6 +140,9 @@ func mergeLoc(cf *module.Conf, prevAny, confAny any) error {
 	module.MergeBits(&conf.GzipProxied, prev.GzipProxied, bitmaskSet|gzipProxiedOff)
 	module.MergePtr(&conf.LimitRateValue, prev.LimitRateValue, nil)
 	module.MergePtr(&conf.LimitRateAfterValue, prev.LimitRateAfterValue, nil)
+	if !conf.OpenFileCacheSet {
+		conf.OpenFileCacheSet, conf.OpenFileCache = prev.OpenFileCacheSet, prev.OpenFileCache
+	}
 	module.MergeSlice(&conf.GzipDisable, prev.GzipDisable)
 	if conf.GzipDisableMSIE6 == 3 {
 		conf.GzipDisableMSIE6 = prev.GzipDisableMSIE6

@@ -6,6 +6,7 @@ import (
 	"nginxoracle/proxy/http"
 	"nginxoracle/proxy/http/pcre"
 	"nginxoracle/proxy/module"
+	"nginxoracle/proxy/openfile"
 )
 
 // minPoolSize and poolAlignment bound the pools that nginx would make (NGX_MIN_POOL_SIZE).
@@ -215,14 +216,15 @@ func openFileCache(cf *module.Conf, cmd *module.Directive, conf any) error {
 		return module.ErrDuplicate
 	}
 	limit, off := 0, false
+	inactive := int64(60)
 	for _, a := range cf.Args[1:] {
 		bad := true
 		if v, ok := strings.CutPrefix(a, "max="); ok {
 			n, isNum := module.Atoi(v)
 			limit, bad = n, !isNum || n <= 0
 		} else if v, ok := strings.CutPrefix(a, "inactive="); ok {
-			_, isTime := module.ParseTime(v, true)
-			bad = !isTime
+			n, isTime := module.ParseTime(v, true)
+			inactive, bad = n, !isTime
 		} else if a == "off" {
 			off, bad = true, false
 		}
@@ -237,7 +239,8 @@ func openFileCache(cf *module.Conf, cmd *module.Directive, conf any) error {
 	if limit == 0 {
 		return cf.Emerg(`"open_file_cache" must have the "max" parameter`)
 	}
-	return unsupported(cf, args(cf))
+	c.OpenFileCache = openfile.NewCache(limit, inactive)
+	return nil
 }
 
 func gzipDisable(cf *module.Conf, cmd *module.Directive, conf any) error {
