@@ -94,7 +94,7 @@ func takeHost(r *Request, h *Header, at **Header) bool {
 	if len(r.HeadersIn.Server) > 0 {
 		return true // the request line named one
 	}
-	if r.SetVirtualServer(host) == Error {
+	if !r.chooseServer(host) {
 		return false
 	}
 	r.HeadersIn.Server = host
@@ -301,7 +301,7 @@ var wordChunked = []byte("chunked")
 func (r *Request) checkHeaders() bool {
 	in := &r.HeadersIn
 	log := r.Conn.Log
-	if len(in.Server) == 0 && r.SetVirtualServer(nil) == Error {
+	if len(in.Server) == 0 && !r.chooseServer(nil) {
 		return false
 	}
 	bad := func(rc Rc, text string) bool {

@@ -100,13 +100,13 @@ func (r *Request) requestLineDone() {
 			r.closeRequest(500)
 			return
 		}
-		if r.SetVirtualServer(host) == Error {
+		if !r.chooseServer(host) {
 			return
 		}
 		r.HeadersIn.Server = host
 	}
 	if r.Version < HTTP10 {
-		if len(r.HeadersIn.Server) == 0 && r.SetVirtualServer(nil) == Error {
+		if len(r.HeadersIn.Server) == 0 && !r.chooseServer(nil) {
 			return
 		}
 		r.processRequest()
@@ -116,6 +116,15 @@ func (r *Request) requestLineDone() {
 	c.Read.Handler = processRequestHeaders
 	r.field = parse.Field{Pos: r.headerIn.pos, NameStart: -1}
 	r.readHeaders()
+}
+
+// chooseServer goes over to the server of that name; false: the request has been closed.
+func (r *Request) chooseServer(host []byte) bool {
+	if r.SetVirtualServer(host) == Error {
+		r.closeRequest(500)
+		return false
+	}
+	return true
 }
 
 // processURI sets the URI, its arguments and its extension (ngx_http_process_request_uri).
