@@ -141,6 +141,10 @@ func InitConnection(c *ev.Conn) {
 		hc.ProxyProtocol = true
 		hc.elog.Action = "reading PROXY protocol"
 	}
+	if c.Loop.Add(c) != nil {
+		closeConnection(c)
+		return
+	}
 	if rev.Ready { // deferred accept
 		rev.Handler(rev)
 		return
