@@ -1,17 +1,175 @@
 package main
 
 import (
-	"github.com/spf13/cobra"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"time"
 
+	"github.com/spf13/cobra"
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+	"golang.org/x/term"
+
+	"nginxoracle/oracle/campaign"
+	"nginxoracle/oracle/diff"
+	"nginxoracle/oracle/engine"
 	"nginxoracle/oracle/exit"
+	"nginxoracle/oracle/minimize"
+	"nginxoracle/oracle/reference"
 )
 
+type fuzzOptions struct {
+	*options
+	Duration, Shrink, Drain time.Duration
+	Seed, Cases             uint64
+	Jobs, Units, Wrong      int
+	Dir, Corpus             string
+	NoFeedback, Self        bool
+}
+
 func newFuzz(o *options) *cobra.Command {
-	return &cobra.Command{
+	fo := &fuzzOptions{options: o}
+	cmd := &cobra.Command{
 		Use:   "fuzz",
 		Short: "Run a campaign of generated cases",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return exit.Errorf(exit.Rig, "fuzz: not in this build")
-		},
+		Long: `fuzz generates configurations, document trees, origins and byte streams, many
+server blocks to a batch, and runs every batch on the reference and on the
+candidate. What differs is saved first, then run again, shrunk and filed under
+corpus/; the campaign goes on. Its state lies in --dir and survives kill -9: the
+same command goes on where it was.`,
+		Example: `  oracle fuzz --duration 60s
+  oracle fuzz --duration 1h --seed 7 --dir /var/tmp/nightly
+  oracle fuzz --reference-vs-reference --duration 2m     # is the rig steady?
+  oracle fuzz --cases 10 --seed 7 --no-feedback          # the same ten batches every time`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, args []string) error { return fuzz(cmd, fo) },
+	}
+	f := cmd.Flags()
+	f.DurationVar(&fo.Duration, "duration", time.Minute, "how long to start new batches (0: until --cases or a signal)")
+	f.Uint64Var(&fo.Seed, "seed", 0, "seed; 0: the one of --dir, or the clock's")
+	f.Uint64Var(&fo.Cases, "cases", 0, "batches to run (0: no bound)")
+	f.IntVar(&fo.Jobs, "jobs", 2, "pairs of cells that run at the same time")
+	f.IntVar(&fo.Units, "units", 48, "generated server groups in one batch")
+	f.IntVar(&fo.Wrong, "wrong", 8, "wrong configurations beside each batch")
+	f.StringVar(&fo.Dir, "dir", "", "the campaign's state (default: campaign/CANDIDATE)")
+	f.StringVar(&fo.Corpus, "corpus", "corpus", "where findings are filed")
+	f.BoolVar(&fo.NoFeedback, "no-feedback", false, "generate blindly: keep no seeds")
+	f.BoolVar(&fo.Self, "reference-vs-reference", false, "the candidate is the reference: what differs is the rig's or its own wavering")
+	f.DurationVar(&fo.Shrink, "shrink", 20*time.Second, "time to shrink one case")
+	f.DurationVar(&fo.Drain, "drain", 30*time.Second, "how long to go on with cases that wait for triage when the time is over")
+	return cmd
+}
+
+func fuzz(cmd *cobra.Command, o *fuzzOptions) error {
+	if o.Jobs < 1 || o.Units < 1 || o.Units > 100 || o.Wrong < 0 || o.Wrong > 99 {
+		return exit.Errorf(exit.Usage, "fuzz: want --jobs from 1, --units 1 to 100, --wrong 0 to 99")
+	}
+	candidate := o.Candidate
+	if o.Self {
+		candidate = o.Reference
+	}
+	if o.Dir == "" {
+		o.Dir = "campaign/" + safeName(candidate)
+		if o.Self {
+			o.Dir += "-self"
+		}
+	}
+	errw := cmd.ErrOrStderr()
+	pair, err := reference.Resolve(cmd.Context(), o.Reference, candidate, o.Cell, func(s string) { fmt.Fprintln(errw, s) })
+	if err != nil {
+		return exit.Wrap(exit.Rig, fmt.Errorf("fuzz: %w", err))
+	}
+	cfg := campaign.Config{
+		Dir: o.Dir, Corpus: o.Corpus, Seed: o.Seed, Duration: o.Duration, Batches: o.Cases, Jobs: o.Jobs, Units: o.Units, Wrong: o.Wrong,
+		Feedback: !o.NoFeedback, Self: o.Self, Shrink: minimize.Budget{Time: o.Shrink}, Drain: o.Drain, Compare: diff.Compare,
+		OpenRef:  func(ctx context.Context) (engine.Cell, error) { return engine.Open(ctx, pair.Reference) },
+		OpenCand: func(ctx context.Context) (engine.Cell, error) { return engine.Open(ctx, pair.Candidate) },
+	}
+	if cfg.Seed == 0 {
+		if _, err := os.Stat(o.Dir + "/state.json"); err != nil {
+			cfg.Seed = uint64(time.Now().UnixNano()) % 1_000_000_000
+		}
+	}
+	end := progress(&cfg, errw, o)
+	c, err := campaign.New(cfg)
+	if err != nil {
+		end()
+		return exit.Wrap(exit.Usage, fmt.Errorf("fuzz: %w", err))
+	}
+	sum, err := c.Run(cmd.Context())
+	end()
+	if o.JSON {
+		if jerr := printJSON(cmd.OutOrStdout(), sum); jerr != nil {
+			return exit.Wrap(exit.Rig, jerr)
+		}
+	} else {
+		sum.Print(cmd.OutOrStdout(), o.Jobs)
+		fmt.Fprintf(cmd.OutOrStdout(), "again     oracle fuzz --dir %s%s\n", o.Dir, flagsAgain(o))
+	}
+	if err != nil {
+		fmt.Fprintln(errw, "oracle: fuzz:", err)
+	}
+	return done(cmd, sum.Code, "fuzz: %d cases, %s", sum.Cases, sum.Why)
+}
+
+func flagsAgain(o *fuzzOptions) (s string) {
+	if o.Self {
+		s += " --reference-vs-reference"
+	} else if o.Candidate != "proxy" {
+		s += " --candidate " + o.Candidate
+	}
+	if o.Reference != "nginx" {
+		s += " --reference " + o.Reference
+	}
+	return s
+}
+
+func safeName(s string) string {
+	out := []byte(s)
+	for i, c := range out {
+		if c == '/' || c == ':' {
+			out[i] = '-'
+		}
+	}
+	return string(out)
+}
+
+// progress shows where the campaign is: a bar on a terminal, a line of
+// key=value pairs every five seconds elsewhere.
+func progress(cfg *campaign.Config, w io.Writer, o *fuzzOptions) (end func()) {
+	f, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		last := time.Now()
+		cfg.Progress = func(s campaign.Snapshot) {
+			if time.Since(last) >= 5*time.Second {
+				last = time.Now()
+				fmt.Fprintln(w, s.Line())
+			}
+		}
+		return func() {}
+	}
+	p := mpb.New(mpb.WithOutput(w), mpb.WithWidth(30))
+	text := ""
+	total := int64(o.Duration / time.Second)
+	if o.Cases > 0 {
+		total = int64(o.Cases)
+	}
+	bar := p.AddBar(total,
+		mpb.PrependDecorators(decor.Elapsed(decor.ET_STYLE_MMSS)),
+		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return text })))
+	cfg.Progress = func(s campaign.Snapshot) {
+		sec := max(s.Took.Seconds(), 1)
+		text = fmt.Sprintf("%d blocks  %.0f exchanges/s  %d findings  %d waiting  %d unstable", s.Units, float64(s.Exchanges)/sec, len(s.Findings), s.Pending, s.Unstable)
+		at := int64(s.Took / time.Second)
+		if o.Cases > 0 {
+			at = int64(s.Batches)
+		}
+		bar.SetCurrent(min(at, total-1))
+	}
+	return func() {
+		bar.Abort(false)
+		p.Wait()
 	}
 }
