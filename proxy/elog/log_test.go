@@ -17,7 +17,9 @@ func (c ctx) AppendLog(b []byte) []byte { return append(b, c...) }
 
 func TestEntry(t *testing.T) {
 	var out, con lines
-	list := &List{Console: &Console{On: true, W: &con}}
+	list := &List{}
+	Startup.On, Startup.W = true, &con
+	defer func() { Startup.On = false }()
 	list.Insert(&Target{Level: Error, W: &out})
 	l := &Log{Sink: list, Conn: 7, Action: "sending", Ctx: ctx(", client: x")}
 	l.Err(Error, syscall.ENOENT, "open() %q failed", "/a")

@@ -20,14 +20,11 @@ type Target struct {
 type List struct {
 	Targets []*Target // the most talkative first (ngx_log.c, ngx_log_insert)
 	All     bool      // debug_connection: every level goes to every target
-
-	// Console, when set, also gets entries at warn and graver as "nginx: [emerg] text" until
-	// the process has settled (nginx's ngx_use_stderr).
-	Console *Console
 }
 
-// Console is the copy of grave entries on the standard error stream while starting up.
-type Console struct {
+// Startup is the copy of entries at warn and graver on the standard error stream, as
+// "nginx: [emerg] text", until the process has settled (nginx's ngx_use_stderr).
+var Startup struct {
 	On bool
 	W  Writer
 }
@@ -65,10 +62,10 @@ func (s *List) Write(l Level, entry []byte) {
 			t.full = Now().Unix()
 		}
 	}
-	if s.Console == nil || !s.Console.On || l > Warn || console {
+	if !Startup.On || l > Warn || console {
 		return
 	}
-	s.Console.W.WriteLine(append([]byte("nginx: ["+names[l]+"] "), message(line)...))
+	Startup.W.WriteLine(append([]byte("nginx: ["+names[l]+"] "), message(line)...))
 }
 
 // message is what follows "DATE [level] PID#TID: " in an entry, with the connection's number left in

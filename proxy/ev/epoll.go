@@ -43,6 +43,9 @@ func NewEpoll(events int) (*Epoll, error) {
 	return e, nil
 }
 
+// NewSockets is the kernel without an epoll instance, for those who only open sockets.
+func NewSockets() *Epoll { return &Epoll{ep: -1, wake: -1, start: time.Now()} }
+
 // Free closes the instance's own descriptors.
 func (e *Epoll) Free() {
 	unix.Close(e.ep)

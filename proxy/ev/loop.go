@@ -20,7 +20,10 @@ type Loop struct {
 	AcceptDelay int64
 	PostEvents  bool
 	Exclusive   bool // listening sockets wake one worker only
-	Exiting     bool // the worker shuts down gracefully: no connection is kept alive (ngx_exiting)
+
+	// Resolution, in ms, is how often the clocks are read; 0 is after every wait (timer_resolution).
+	Resolution int64
+	Exiting    bool // the worker shuts down gracefully: no connection is kept alive (ngx_exiting)
 
 	// Panicked is told of a panic in a handler, with the stack in the text; the connection of the
 	// event, if any, is closed after it.
@@ -40,7 +43,7 @@ type Loop struct {
 	acceptPaused                     bool
 	dates                            dates
 	stop                             bool
-	depth                            int
+	tick                             int64 // when the clocks are read next
 
 	mu    sync.Mutex
 	calls []func()
@@ -61,6 +64,17 @@ func (l *Loop) updateTime() {
 	l.mono = l.Sys.Mono()
 }
 
+func (l *Loop) keepTime() {
+	if l.Resolution == 0 {
+		l.updateTime()
+		return
+	}
+	sec, msec := l.Sys.Now()
+	if mono := l.Sys.Mono(); mono >= l.tick {
+		l.sec, l.msec, l.mono, l.tick = sec, msec, mono, mono+l.Resolution
+	}
+}
+
 // Now is the wall clock at the last return from the kernel (ngx_time, ngx_timeofday).
 func (l *Loop) Now() (sec int64, msec int) { return l.sec, l.msec }
 
@@ -69,6 +83,18 @@ func (l *Loop) Mono() int64 { return l.mono }
 
 // UpdateTime reads the clocks in the middle of a turn (ngx_time_update).
 func (l *Loop) UpdateTime() { l.updateTime() }
+
+// Shutdown begins the graceful end: it stops accepting and closes idle connections; it is over when
+// NoTimersLeft (ngx_worker_process_cycle).
+func (l *Loop) Shutdown() {
+	if l.Exiting {
+		return
+	}
+	l.Exiting = true
+	l.StopListening()
+	l.CloseIdle()
+	l.runPosted(&l.posted)
+}
 
 // Call runs f on the loop, soon. It may be called from any goroutine.
 func (l *Loop) Call(f func()) {
@@ -106,8 +132,11 @@ func (l *Loop) Turn() {
 	if l.movePostedNext() || l.posted.head != nil {
 		timeout = 0
 	}
+	if l.Resolution > 0 && (timeout < 0 || int64(timeout) > l.Resolution) {
+		timeout = int(l.Resolution)
+	}
 	n, err := l.Sys.EpollWait(l.ready, timeout)
-	l.updateTime()
+	l.keepTime()
 	if err != nil && err != syscall.EINTR {
 		l.Log.Err(elog.Alert, err, "epoll_wait() failed")
 	}

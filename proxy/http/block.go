@@ -119,3 +119,10 @@ func mergeLocations(cf *module.Conf, parent *CoreLoc, above []any, m *Module) er
 	*ctx = saved
 	return nil
 }
+
+// IndexModules numbers Modules, the places in a ConfCtx.
+func IndexModules() {
+	for i, m := range Modules {
+		m.Index = i
+	}
+}

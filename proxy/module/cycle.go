@@ -22,8 +22,10 @@ type Cycle struct {
 	NewLog    *elog.List
 	UseStderr bool // some error_log is stderr
 
-	Sets  []*Set // all modules, in nginx's order
-	Confs []any  // of the core modules, by place in Sets (conf_ctx)
+	Sets  []*Set       // all modules, in nginx's order
+	Confs map[*Set]any // of the core modules (conf_ctx)
+
+	Connections int // worker_connections
 
 	Files  []*File
 	Paths  []*Path
@@ -34,8 +36,44 @@ type Cycle struct {
 	Used  bool    // some module's directive has been met: load_module comes too late
 
 	// Worker is which of the run's readings of the configuration this is; each worker has its own,
-	// so that modules may keep state in their configurations without locks.
+	// so that modules may keep state in their configurations without locks. The first reading is
+	// from the files, the others repeat it from what it kept in Dumps and globs.
 	Worker int
+	First  *Cycle // nil for the first reading
+	Old    *Cycle // the run before, nil at the start
+
+	globs map[string][]string
+}
+
+// NewCycle makes an empty cycle.
+func NewCycle(sets []*Set) *Cycle {
+	c := &Cycle{Sets: sets, Confs: map[*Set]any{}, globs: map[string][]string{}, NewLog: &elog.List{}}
+	for _, s := range sets {
+		if s.Create != nil {
+			c.Confs[s] = s.Create(c)
+		}
+	}
+	return c
+}
+
+// glob expands a pattern, or repeats what the first reading saw.
+func (c *Cycle) glob(pattern string) []string {
+	if c.First != nil {
+		return c.First.globs[pattern]
+	}
+	names := ev.Glob(pattern)
+	c.globs[pattern] = names
+	return names
+}
+
+// dump is the kept text of a file.
+func (c *Cycle) dump(name string) *Dump {
+	for _, d := range c.Dumps {
+		if d.Name == name {
+			return d
+		}
+	}
+	return nil
 }
 
 // Dump is the text of a configuration file as it was read.
@@ -102,6 +140,12 @@ func FullName(prefix, name string) string {
 		return name
 	}
 	return prefix + name
+}
+
+// WriteLine appends to the file with one system call.
+func (f *File) WriteLine(b []byte) error {
+	_, err := ev.WriteFD(f.FD, b)
+	return err
 }
 
 // OpenFile asks for a log file; the same name gives the same file (ngx_conf_open_file). An empty name

@@ -42,9 +42,23 @@ type file struct {
 func (f *file) Size() int64                             { return f.size }
 func (f *file) ReadAt(p []byte, off int64) (int, error) { return ev.Pread(f.fd, p, off) }
 
+// kept is the text of a file from the first reading.
+type kept []byte
+
+func (k kept) Size() int64                             { return int64(len(k)) }
+func (k kept) ReadAt(p []byte, off int64) (int, error) { return copy(p, k[off:]), nil }
+
 // ReadFile reads a file of directives in place (ngx_conf_parse with a name). An error has been
 // reported.
 func (cf *Conf) ReadFile(name string) error {
+	prev := cf.src
+	defer func() { cf.src = prev }()
+	if first := cf.Cycle.First; first != nil {
+		if d := first.dump(name); d != nil {
+			cf.src = &source{name: name, r: conf.NewReader(kept(d.Text))}
+			return cf.read(wholeFile)
+		}
+	}
 	fd, err := ev.Open(name, ev.ReadOnly, 0)
 	if err != nil {
 		return cf.EmergErrno(err, `open() "%s" failed`, CText(name))
@@ -54,10 +68,9 @@ func (cf *Conf) ReadFile(name string) error {
 	if err != nil {
 		cf.Log().Err(elog.Emerg, err, `fstat() "%s" failed`, CText(name))
 	}
-	prev := cf.src
 	cf.src = &source{name: name, r: conf.NewReader(&file{fd, st.Size})}
 	var dump *Dump
-	if !cf.dumped(name) {
+	if cf.Cycle.dump(name) == nil {
 		dump = &Dump{Name: name}
 		cf.Cycle.Dumps = append(cf.Cycle.Dumps, dump)
 		cf.src.r.KeepDump = true
@@ -66,17 +79,7 @@ func (cf *Conf) ReadFile(name string) error {
 	if dump != nil {
 		dump.Text = cf.src.r.Dump
 	}
-	cf.src = prev
 	return err
-}
-
-func (cf *Conf) dumped(name string) bool {
-	for _, d := range cf.Cycle.Dumps {
-		if d.Name == name {
-			return true
-		}
-	}
-	return false
 }
 
 // read handles directives up to the end of the file, the block or the parameter.
@@ -200,7 +203,7 @@ func (cf *Conf) Include(name string) error {
 	if !strings.ContainsAny(name, "*?[") {
 		return cf.ReadFile(name)
 	}
-	for _, f := range ev.Glob(name) {
+	for _, f := range cf.Cycle.glob(name) {
 		if err := cf.ReadFile(f); err != nil {
 			return err
 		}

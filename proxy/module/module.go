@@ -117,6 +117,16 @@ type Set struct {
 	Directives []Directive
 	// Conf finds what a directive's setter is handed, in cf.Ctx; nil gives nil.
 	Conf func(cf *Conf, cmd *Directive) any
+
+	// Create and Init are of the core modules: the first makes the configuration that Cycle.Confs
+	// holds, the second fills in defaults when all has been read (ngx_core_module_t).
+	Create func(c *Cycle) any
+	Init   func(c *Cycle, conf any) error
+}
+
+// Core is the Conf of a core module: the cycle's own configuration of it.
+func Core(set *Set) func(cf *Conf, cmd *Directive) any {
+	return func(cf *Conf, _ *Directive) any { return cf.Cycle.Confs[set] }
 }
 
 // Unset marks a number, a flag or a duration that no directive has set.

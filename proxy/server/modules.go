@@ -1,0 +1,112 @@
+package server
+
+import (
+	"nginxoracle/proxy/ev"
+	"nginxoracle/proxy/http"
+	"nginxoracle/proxy/module"
+	"nginxoracle/proxy/modules/autoindex"
+	"nginxoracle/proxy/modules/core"
+	"nginxoracle/proxy/modules/events"
+	"nginxoracle/proxy/modules/headers"
+	"nginxoracle/proxy/modules/index"
+	"nginxoracle/proxy/modules/log"
+	main_ "nginxoracle/proxy/modules/main"
+	"nginxoracle/proxy/modules/not_modified"
+	"nginxoracle/proxy/modules/range_filter"
+	"nginxoracle/proxy/modules/rewrite"
+	"nginxoracle/proxy/modules/static"
+	"nginxoracle/proxy/modules/try_files"
+)
+
+// httpModules are the http modules in nginx's order, which decides the order of phase handlers and
+// filters (a later module's run before an earlier's): the modules proper, then the filters
+// (auto/modules; objs/ngx_modules.c of the Debian build).
+var httpModules = []*http.Module{
+	core.Module,
+	log.Module,
+	// upstream
+
+	static.Module,
+	// gzip_static, dav
+	autoindex.Module,
+	index.Module,
+	// random_index, mirror
+	try_files.Module,
+	// auth_request, auth_basic, access, limit_conn, limit_req, realip, geo, map, split_clients, referer
+	rewrite.Module,
+	// ssl, proxy, fastcgi, uwsgi, scgi, grpc, memcached, empty_gif, browser, secure_link, flv, mp4,
+	// upstream_hash, ip_hash, least_conn, random, keepalive, zone, stub_status
+
+	http.WriteFilterModule,
+	http.HeaderFilterModule,
+	http.ChunkedFilterModule,
+	range_filter.Header,
+	// gzip
+	http.PostponeFilterModule,
+	// ssi, charset, sub, addition, gunzip, userid
+	headers.Module,
+	http.CopyFilterModule,
+	range_filter.Body,
+	not_modified.Module,
+	// slice
+}
+
+// refused is the name of the sets of what is not supported.
+const refused = "not supported"
+
+// moduleSets are all modules as the reader of configurations sees them.
+func moduleSets() []*module.Set {
+	sets := []*module.Set{main_.Set, main_.Errlog, module.IncludeSet, events.Set, events.Core, events.Epoll, httpSet}
+	for _, m := range http.Modules {
+		sets = append(sets, &module.Set{Name: m.Name, Type: module.HTTPModule, Directives: m.Directives, Conf: httpConf(m.Index)})
+	}
+	return append(sets, refusals(sets)...)
+}
+
+// httpConf finds an http module's configuration of a directive's level.
+func httpConf(index int) func(cf *module.Conf, cmd *module.Directive) any {
+	return func(cf *module.Conf, cmd *module.Directive) any {
+		ctx, ok := cf.Ctx.(*http.ConfCtx)
+		if !ok {
+			return nil
+		}
+		var level []any
+		switch cmd.Level {
+		case module.MainConf:
+			level = ctx.Main
+		case module.SrvConf:
+			level = ctx.Srv
+		case module.LocConf:
+			level = ctx.Loc
+		}
+		if level == nil {
+			return nil
+		}
+		return level[index]
+	}
+}
+
+// httpSet is ngx_http_module: the http block.
+var httpSet = &module.Set{Name: "ngx_http_module", Type: module.CoreModule}
+
+func init() {
+	httpSet.Directives = []module.Directive{{
+		Name: "http", Where: module.Main, Args: module.Block | module.NoArgs,
+		Set: func(cf *module.Conf, _ *module.Directive, _ any) error {
+			if cf.Cycle.Confs[httpSet] != nil {
+				return module.ErrDuplicate
+			}
+			cf.Cycle.Used = true
+			cf.Cycle.Confs[httpSet] = true
+			ctx, err := http.Block(cf)
+			if err != nil {
+				return err
+			}
+			cf.Cycle.Confs[httpSet] = ctx
+			return nil
+		},
+	}}
+}
+
+// configureLoop is what the http engine asks of a worker's loop.
+func configureLoop(*ev.Loop) {}
