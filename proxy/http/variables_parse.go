@@ -27,6 +27,20 @@ func asciiLower(c byte) byte {
 	return c
 }
 
+// Lower gives b in lower case: b itself when it is already.
+func (r *Request) Lower(b []byte) []byte {
+	for i, c := range b {
+		if c >= 'A' && c <= 'Z' {
+			low := append(r.Alloc(len(b))[:0], b...)
+			for ; i < len(low); i++ {
+				low[i] = asciiLower(low[i])
+			}
+			return low
+		}
+	}
+	return b
+}
+
 func skipSpaces(b []byte) []byte {
 	for len(b) > 0 && b[0] == ' ' {
 		b = b[1:]

@@ -51,23 +51,27 @@ func ParseCIDR(text string) (c CIDR, lowBits, ok bool) {
 // Match reports whether an address is in the network. An IPv4 address inside IPv6 is
 // looked for among the IPv4 networks (ngx_cidr_match).
 func (c *CIDR) Match(a ev.Addr) bool {
-	family, ip := a.Family, a.IP
 	if v4, ok := Mapped(a); ok {
-		family = syscall.AF_INET
-		copy(ip[:], v4[:])
+		a.Family = syscall.AF_INET
+		copy(a.IP[:], v4[:])
 	}
-	if family != c.Family {
+	return c.Match6(a)
+}
+
+// Match6 is Match without a second look at what is inside an IPv6 address.
+func (c *CIDR) Match6(a ev.Addr) bool {
+	if a.Family != c.Family {
 		return false
 	}
 	size := 4
-	switch family {
+	switch a.Family {
 	case syscall.AF_UNIX:
 		return true
 	case syscall.AF_INET6:
 		size = 16
 	}
 	for i := 0; i < size; i++ {
-		if ip[i]&c.Mask[i] != c.Addr[i] {
+		if a.IP[i]&c.Mask[i] != c.Addr[i] {
 			return false
 		}
 	}
