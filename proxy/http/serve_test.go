@@ -19,6 +19,8 @@ import (
 // answerModule is a content handler of the tests: "answer CODE TEXT;".
 var answerModule = &http.Module{Name: "answer"}
 
+var textPlain = []byte("text/plain")
+
 func init() {
 	answerModule.Directives = []module.Directive{{
 		Name: "answer", Where: module.HTTPLoc, Args: module.Take2, Level: module.LocConf,
@@ -29,7 +31,7 @@ func init() {
 				if code >= 300 {
 					return http.Rc(code)
 				}
-				return r.SendResponse(code, []byte("text/plain"), text)
+				return r.SendResponse(code, textPlain, text)
 			}
 			return nil
 		},
