@@ -60,13 +60,16 @@ func (p *Player) send(ctx context.Context, c *conn, s *casefile.Step) error {
 	}
 	// A server that answers before it has read everything may wait for its answer to be
 	// read: a blocked send reads too.
+	c.stalled = true // until all is taken, bytes of its are not on their way
 	if err := p.wait(ctx, c, goal{kind: forSend}); err != nil {
 		return err
 	}
 	if len(c.out) > 0 {
 		c.note("send stalled: the server has stopped reading")
 		c.out = nil
+		return nil
 	}
+	c.stalled = false
 	return nil
 }
 

@@ -31,6 +31,7 @@ type conn struct {
 
 	pos      int    // rec.Recv up to here was consumed by recv steps
 	out      []byte // bytes of the current send that the kernel has not taken yet
+	stalled  bool   // the peer does not read what was sent
 	readable bool   // a read may give something
 	hup      bool   // the end is on its way: a short read is not the last
 	armed    bool   // watched for writing too

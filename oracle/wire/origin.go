@@ -66,7 +66,7 @@ func (p *Player) advance(c *conn, atRest bool) (moved bool, err error) {
 				c.out, c.started = bytes.Join(s.Data, nil), true
 			}
 			c.flush()
-			if len(c.out) > 0 {
+			if c.stalled = len(c.out) > 0; c.stalled {
 				return moved, p.arm(c)
 			}
 		case casefile.Pause:

@@ -154,6 +154,7 @@ func (p *Player) dial(ctx context.Context, s *casefile.Section) (*conn, error) {
 
 // add gives c a slot and watches it.
 func (p *Player) add(c *conn) error {
+	noDelay(c.fd)
 	if n := len(p.free); n > 0 {
 		c.slot, p.free = p.free[n-1], p.free[:n-1]
 		p.slots[c.slot] = c

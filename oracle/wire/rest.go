@@ -48,13 +48,19 @@ func (g goal) met(c *conn) bool {
 }
 
 // Rest is told by the kernel, not by a clock: the server sleeps, its queues are
-// empty and ours too, seen twice with nothing between. Bytes may rightly stay in
-// a queue (a server that does not read while it waits for an upstream, a script
-// that does not read): then the same picture must be seen more often, further
-// apart, since bytes on the way through the kernel look the same for a moment.
+// empty and ours too, seen twice with nothing between.
+//
+// Bytes may rightly stay in a queue: a server does not read while it waits for an
+// upstream, a script does not read while it pauses. Then the same picture must be
+// seen more often and further apart, since bytes on their way through the kernel
+// look the same for a moment. Bytes that the server has sent and that nobody keeps from
+// being read are on their way for certain (Nagle's algorithm holds them back
+// until ours acknowledges, RFC 896): an acknowledgement is sent at once, and
+// they are waited for longer.
 const (
 	looksEmpty  = 2
 	looksQueued = 4
+	looksOnWay  = 300
 	lookApart   = time.Millisecond
 	// How long a framed message is waited for before the kernel is asked: a server that
 	// answers at once is never looked at.
@@ -67,20 +73,49 @@ type calm struct {
 	looks int
 }
 
-func (k *calm) add(r engine.Rest, queued bool) (atRest bool, pause time.Duration) {
+// add adds what a look has shown, and tells whether the server rests, and if it
+// does not, how long to wait before the next look.
+func (k *calm) add(r engine.Rest, ours queues) (atRest bool, pause time.Duration) {
 	if r.Alive && !r.Asleep {
 		k.looks = 0
 		return false, lookApart / 4
 	}
-	if k.looks > 0 && k.rest != r {
+	if k.rest != r {
 		k.looks = 0
 	}
 	k.rest = r
 	k.looks++
-	if !r.Alive || r.RecvQ == 0 && r.SendQ == 0 && !queued {
+	switch {
+	case !r.Alive:
 		return k.looks >= looksEmpty, 0
+	case ours.unsent || r.SendQ > 0 && !ours.unread:
+		return k.looks >= looksOnWay, lookApart
+	case r.RecvQ > 0 || r.SendQ > 0:
+		return k.looks >= looksQueued, lookApart
 	}
-	return k.looks >= looksQueued, lookApart
+	return k.looks >= looksEmpty, 0
+}
+
+// queues is what waits in the sockets of the oracle's own.
+type queues struct {
+	unsent bool // written bytes that the server's kernel has not taken
+	unread bool // bytes have come that no script reads now
+}
+
+// queues looks at all open connections. Where the server waits for an
+// acknowledgement, it gets one.
+func (p *Player) queues(r engine.Rest) (q queues) {
+	for _, c := range p.slots {
+		if c == nil || c.fd < 0 {
+			continue
+		}
+		q.unread = q.unread || c.readable && !c.ended
+		q.unsent = q.unsent || !c.stalled && !c.ended && unsent(c.fd) > 0
+		if r.SendQ > 0 {
+			acknowledge(c.fd)
+		}
+	}
+	return q
 }
 
 // wait moves bytes and origins' scripts until g is met, or nothing more will
@@ -126,7 +161,7 @@ func (p *Player) wait(ctx context.Context, c *conn, g goal) error {
 			return fmt.Errorf("look at the server: %w", err)
 		}
 		var atRest bool
-		if atRest, pause = k.add(p.last, c != nil && unsent(c.fd) > 0); !atRest {
+		if atRest, pause = k.add(p.last, p.queues(p.last)); !atRest {
 			continue
 		}
 		if moved, err = p.poll(c, g, 0); err != nil {

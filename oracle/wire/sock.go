@@ -109,6 +109,18 @@ func accept(fd int) (int, error) {
 	}
 }
 
+// noDelay has every write go out at once: a script's send is a segment of its own
+// where the network allows. It means nothing for a Unix socket, which refuses it.
+func noDelay(fd int) {
+	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
+}
+
+// acknowledge sends the acknowledgement that the kernel may be holding back.
+// A connection that is over, and a Unix socket, refuse it and need none.
+func acknowledge(fd int) {
+	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_QUICKACK, 1)
+}
+
 // unsent is how many bytes written to fd the peer's kernel has not acknowledged.
 func unsent(fd int) int {
 	n, err := unix.IoctlGetInt(fd, unix.SIOCOUTQ)

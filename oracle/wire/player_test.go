@@ -1,0 +1,413 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"nginxoracle/oracle/casefile"
+	"nginxoracle/oracle/engine"
+	"nginxoracle/oracle/observe"
+)
+
+const okResponse = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+// answerEach answers every complete request with okResponse.
+func answerEach(p *peer) {
+	for {
+		i := bytes.Index(p.in, []byte("\r\n\r\n"))
+		if i < 0 {
+			break
+		}
+		p.in = p.in[i+4:]
+		p.send(okResponse)
+	}
+	if p.eof {
+		p.close()
+	}
+}
+
+// ends is what matters of the connections, in a line each.
+func ends(list []observe.Conn) (out []string) {
+	for _, c := range list {
+		s := string(c.End) + " " + string(casefile.AppendEscaped(nil, c.Recv))
+		if c.Note != "" {
+			s += " (" + c.Note + ")"
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+func wantEnds(t *testing.T, what string, list []observe.Conn, want ...string) {
+	t.Helper()
+	if d := cmp.Diff(want, ends(list)); d != "" {
+		t.Errorf("%s (-want +got):\n%s", what, d)
+	}
+}
+
+const ok = `HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok`
+
+func TestResponsesAndMarks(t *testing.T) {
+	r := play(t, newFake(t, answerEach), `-- client 1 --
+send "GET / HTTP/1.1\r\n\r\n" "GET / HTTP/1.1\r\n\r\n"
+recv response
+recv 10
+recv all
+close
+`)
+	wantEnds(t, "client", r.Clients, "open "+ok+ok)
+	if d := cmp.Diff([]int{40, 50, 80}, r.Clients[0].Marks); d != "" {
+		t.Errorf("marks: %s", d)
+	}
+	if r.Timeouts != 0 {
+		t.Errorf("last-resort timeouts: %d", r.Timeouts)
+	}
+}
+
+// What comes behind the response is part of the observation: close looks for it.
+func TestCloseBehindRecvSeesStrayBytes(t *testing.T) {
+	f := newFake(t, func(p *peer) {
+		if len(p.in) > 0 && p.data == nil {
+			p.data = true
+			p.send(okResponse)
+			p.send("stray")
+		}
+	})
+	r := play(t, f, `-- client 1 --
+send "x"
+recv response
+close
+`)
+	wantEnds(t, "client", r.Clients, "open "+ok+"stray")
+}
+
+// A close that does not follow a recv is abrupt, and does not depend on what came in time.
+func TestCloseWithoutRecvIsLocal(t *testing.T) {
+	r := play(t, newFake(t, answerEach), `-- client 1 --
+send "GET / HTTP/1.1\r\n\r\n" "GET / HTTP/1.1\r\n\r\n"
+recv response
+send "GET"
+close
+`)
+	wantEnds(t, "client", r.Clients, "local "+ok)
+}
+
+func TestEnds(t *testing.T) {
+	do := func(what func(*peer)) func(*peer) {
+		return func(p *peer) {
+			if len(p.in) > 0 && !p.closed {
+				what(p)
+			}
+		}
+	}
+	for _, tt := range []struct {
+		name  string
+		serve func(*peer)
+		want  string
+	}{
+		{"closed", do(func(p *peer) { p.send("bye"); p.close() }), "closed bye"},
+		{"reset", do(func(p *peer) { p.reset() }), "reset "},
+		{"open", do(func(p *peer) { p.send("still here") }), "open still here"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := play(t, newFake(t, tt.serve), "-- client 1 --\nsend \"x\"\n")
+			wantEnds(t, "client", r.Clients, tt.want)
+			if len(r.Clients[0].Marks) != 0 {
+				t.Errorf("the implied recv has left a mark: %v", r.Clients[0].Marks)
+			}
+		})
+	}
+	t.Run("refused", func(t *testing.T) {
+		f := newFake(t, answerEach)
+		f.down = true
+		r := play(t, f, "-- client 1 --\nsend \"x\"\nrecv all\n")
+		wantEnds(t, "client", r.Clients, "refused ")
+	})
+	t.Run("died", func(t *testing.T) {
+		f := newFake(t, func(*peer) {})
+		f.serve = func(p *peer) { f.dead = len(p.in) > 0 }
+		r := play(t, f, "-- client 1 --\nsend \"x\"\nrecv all\n")
+		wantEnds(t, "client", r.Clients, "died ")
+	})
+}
+
+func TestSendAfterTheEndIsNoted(t *testing.T) {
+	f := newFake(t, func(p *peer) {
+		if len(p.in) > 0 {
+			p.reset()
+		}
+	})
+	r := play(t, f, `-- client 1 --
+send "a"
+recv all
+send "b"
+recv all
+`)
+	wantEnds(t, "client", r.Clients, "reset  (send failed: broken pipe)")
+}
+
+// A server that stops reading makes a big send stall: noted, and not a timeout.
+func TestSendStalls(t *testing.T) {
+	f := newFake(t, func(*peer) {})
+	f.serve = func(p *peer) { p.eof = true } // never reads
+	r := play(t, f, "-- client 1 --\nsend \"x\"*20000000\nreset\n")
+	wantEnds(t, "client", r.Clients, "local  (send stalled: the server has stopped reading)")
+	if r.Timeouts != 0 {
+		t.Errorf("last-resort timeouts: %d", r.Timeouts)
+	}
+}
+
+func TestSettleSplitsAtTheByte(t *testing.T) {
+	var seen []string
+	f := newFake(t, func(p *peer) {
+		if len(p.in) > 0 {
+			seen = append(seen, string(p.in))
+			p.in = nil
+		}
+	})
+	play(t, f, `-- client 1 --
+send "one"
+settle
+send "two"
+recv none
+send "three"
+close
+`)
+	if d := cmp.Diff([]string{"one", "two"}, seen[:2]); d != "" {
+		t.Errorf("the server read: %s", d)
+	}
+}
+
+func TestRecvNoneConsumesNothing(t *testing.T) {
+	r := play(t, newFake(t, answerEach), `-- client 1 --
+send "GET / HTTP/1.1\r\n\r\n"
+recv none
+recv response
+close
+`)
+	if d := cmp.Diff([]int{0, 40}, r.Clients[0].Marks); d != "" {
+		t.Errorf("marks: %s", d)
+	}
+}
+
+// Clients that run together take their steps in turn.
+func TestTogetherInTurn(t *testing.T) {
+	var order []string
+	f := newFake(t, func(p *peer) {
+		if len(p.in) > 0 {
+			order = append(order, string(p.in))
+			p.in = nil
+		}
+	})
+	play(t, f, `-- client 1 --
+send "a1"
+settle
+send "a2"
+settle
+-- client 2 with 1 --
+send "b1"
+settle
+send "b2"
+settle
+`)
+	if d := cmp.Diff([]string{"a1", "b1", "a2", "b2"}, order); d != "" {
+		t.Errorf("order: %s", d)
+	}
+}
+
+// proxyTo passes what a client sends on to an origin, and back.
+func proxyTo(f *fake, addr string) func(*peer) {
+	return func(p *peer) {
+		if p.data == nil {
+			if len(p.in) == 0 {
+				return
+			}
+			up := f.upstream(addr)
+			p.data, up.data = up, p
+		}
+		other := p.data.(*peer)
+		other.send(string(p.in))
+		p.in = nil
+		if p.eof {
+			p.close()
+			other.close()
+		}
+	}
+}
+
+func playProxied(t *testing.T, text string, tune ...func(*Player)) Record {
+	t.Helper()
+	f := newFake(t, nil)
+	f.serve = proxyTo(f, "127.0.0.1:9001")
+	return play(t, f, text, tune...)
+}
+
+func TestOriginScripts(t *testing.T) {
+	r := playProxied(t, `-- origin 127.0.0.1:9001 --
+connection
+recv request
+send "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"
+settle
+send "ok"
+again
+connection
+recv headers
+send "second"
+close
+-- client 1 --
+send "GET /1 HTTP/1.1\r\n\r\n"
+recv response
+send "GET /2 HTTP/1.1\r\n\r\n"
+recv response
+shutdown
+-- client 2 --
+send "POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\n" "abc"
+-- client 3 --
+send "GET /3 HTTP/1.1\r\n\r\n"
+`)
+	wantEnds(t, "clients", r.Clients, "closed "+ok+ok, "closed second", "closed second")
+	wantEnds(t, "origins", r.Origins,
+		`closed GET /1 HTTP/1.1\r\n\r\nGET /2 HTTP/1.1\r\n\r\n`,
+		`local POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc`,
+		`local GET /3 HTTP/1.1\r\n\r\n`)
+	if d := cmp.Diff([]int{19, 38}, r.Origins[0].Marks); d != "" {
+		t.Errorf("marks of the first origin connection: %s", d)
+	}
+	if r.Origins[0].ID != 1 || r.Origins[2].ID != 3 {
+		t.Errorf("accept order: %d, %d", r.Origins[0].ID, r.Origins[2].ID)
+	}
+}
+
+// An origin that takes its time is waited for; the clock is the test's.
+func TestOriginPauses(t *testing.T) {
+	now := time.Unix(0, 0)
+	slow := func(p *Player) {
+		p.now = func() time.Time { now = now.Add(100 * time.Millisecond); return now }
+	}
+	r := playProxied(t, `-- origin 127.0.0.1:9001 --
+recv request
+pause 300ms
+send "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+-- client 1 --
+send "GET / HTTP/1.1\r\n\r\n"
+recv response
+close
+`, slow)
+	wantEnds(t, "client", r.Clients, "open "+ok)
+	if now.Before(time.Unix(0, 0).Add(300 * time.Millisecond)) {
+		t.Errorf("the origin did not pause: it is %s", now.Sub(time.Unix(0, 0)))
+	}
+}
+
+// recv all of an origin ends when nothing more will come.
+func TestOriginRecvAll(t *testing.T) {
+	r := playProxied(t, `-- origin 127.0.0.1:9001 --
+recv all
+send "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+reset
+-- client 1 --
+send "any bytes"
+recv response
+`)
+	wantEnds(t, "origin", r.Origins, "local any bytes")
+	wantEnds(t, "client", r.Clients, "closed "+ok)
+}
+
+// An origin's connection that nobody ends is recorded as left open.
+func TestOriginLeftOpen(t *testing.T) {
+	f := newFake(t, nil)
+	f.serve = func(p *peer) {
+		if len(p.in) > 0 && p.data == nil {
+			p.data = f.upstream("127.0.0.1:9001")
+			p.data.(*peer).send("hello")
+		}
+	}
+	r := play(t, f, "-- origin 127.0.0.1:9001 --\n-- client 1 --\nsend \"x\"\n")
+	wantEnds(t, "origin", r.Origins, "open hello")
+}
+
+func TestLastResortIsCounted(t *testing.T) {
+	f := newFake(t, func(*peer) {})
+	f.awake = true
+	now := time.Unix(0, 0)
+	r := play(t, f, "-- client 1 --\nsend \"x\"\nrecv response\nclose\n", func(p *Player) {
+		p.patient = lastResort
+		p.now = func() time.Time { now = now.Add(100 * time.Millisecond); return now }
+	})
+	if r.Timeouts != 3 { // the recv, the look behind it, the rest at the end
+		t.Errorf("last-resort timeouts: %d, want 3", r.Timeouts)
+	}
+	wantEnds(t, "client", r.Clients, "open ")
+}
+
+func TestFloodIsCut(t *testing.T) {
+	flood := strings.Repeat("x", 1<<20)
+	f := newFake(t, func(*peer) {})
+	f.serve = func(p *peer) { f.awake = true }
+	probe := &flooding{fake: f, text: flood}
+	ctx := context.Background()
+	p, err := NewPlayer(ctx, probe, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	err = p.Play(ctx, []casefile.Section{{Client: true, ID: 1, Steps: []casefile.Step{{Op: casefile.Recv, What: casefile.All}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := p.record.Clients[0]
+	if len(c.Recv) > maxRecv || !strings.Contains(c.Note, "the rest was not read") {
+		t.Errorf("%d bytes kept, note %q", len(c.Recv), c.Note)
+	}
+}
+
+// flooding sends as much as fits with every probe.
+type flooding struct {
+	*fake
+	text string
+}
+
+func (f *flooding) Probe(ctx context.Context) (engine.Rest, error) {
+	r, err := f.fake.Probe(ctx)
+	for _, p := range f.conns {
+		p.send(f.text)
+	}
+	return r, err
+}
+
+func TestBrokenCellIsAnError(t *testing.T) {
+	ctx := context.Background()
+	p, err := NewPlayer(ctx, brokenCell{newFake(t, answerEach)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	err = p.Play(ctx, []casefile.Section{{Client: true, ID: 7, Steps: []casefile.Step{{Op: casefile.Settle, Line: 3}}}})
+	if err == nil || !strings.Contains(err.Error(), "play client 7, line 3: look at the server: the cell is broken") {
+		t.Errorf("error: %v", err)
+	}
+}
+
+type brokenCell struct{ *fake }
+
+func (brokenCell) Probe(context.Context) (engine.Rest, error) { return engine.Rest{}, errBroken }
+
+func TestStopsWithItsContext(t *testing.T) {
+	f := newFake(t, func(*peer) {})
+	f.awake = true
+	ctx, cancel := context.WithCancel(context.Background())
+	p, err := NewPlayer(ctx, f, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	cancel()
+	if _, err := p.Settle(ctx); err == nil || !strings.Contains(err.Error(), "canceled") {
+		t.Errorf("error: %v", err)
+	}
+}
