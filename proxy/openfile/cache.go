@@ -107,7 +107,7 @@ func (c *Cache) Open(name []byte, of *Info, log *elog.Log) bool {
 // found copies what is known of a file.
 func (of *Info) found(from *Info) {
 	of.Uniq, of.Mtime, of.Size = from.Uniq, from.Mtime, from.Size
-	of.IsDir, of.IsFile = from.IsDir, from.IsFile
+	of.IsDir, of.IsFile, of.IsExec = from.IsDir, from.IsFile, from.IsExec
 }
 
 func (c *Cache) create(name string, log *elog.Log) *entry {

@@ -28,6 +28,7 @@ type Info struct {
 	Size    int64 // bytes
 	IsDir   bool
 	IsFile  bool
+	IsExec  bool // its owner may execute it
 
 	Err    syscall.Errno // why it failed; 0 with a failure: it has been logged
 	Failed string        // the call that failed, as logs name it
@@ -41,6 +42,7 @@ func (of *Info) fill(st *ev.FileInfo) {
 	of.Size = st.Size
 	of.IsDir = st.IsDir()
 	of.IsFile = st.IsFile()
+	of.IsExec = st.Mode&0o100 != 0
 }
 
 func (of *Info) fail(call string, err error) bool {

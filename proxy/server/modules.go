@@ -4,6 +4,7 @@ import (
 	"nginxoracle/proxy/ev"
 	"nginxoracle/proxy/http"
 	"nginxoracle/proxy/module"
+	"nginxoracle/proxy/modules/access"
 	"nginxoracle/proxy/modules/autoindex"
 	"nginxoracle/proxy/modules/core"
 	"nginxoracle/proxy/modules/events"
@@ -11,9 +12,11 @@ import (
 	"nginxoracle/proxy/modules/index"
 	"nginxoracle/proxy/modules/log"
 	main_ "nginxoracle/proxy/modules/main"
+	mapmod "nginxoracle/proxy/modules/map"
 	"nginxoracle/proxy/modules/not_modified"
 	"nginxoracle/proxy/modules/range_filter"
 	"nginxoracle/proxy/modules/rewrite"
+	"nginxoracle/proxy/modules/split_clients"
 	"nginxoracle/proxy/modules/static"
 	"nginxoracle/proxy/modules/try_files"
 )
@@ -32,7 +35,12 @@ var httpModules = []*http.Module{
 	index.Module,
 	// random_index, mirror
 	try_files.Module,
-	// auth_request, auth_basic, access, limit_conn, limit_req, realip, geo, map, split_clients, referer
+	// auth_request, auth_basic
+	access.Module,
+	// limit_conn, limit_req, realip, geo
+	mapmod.Module,
+	split_clients.Module,
+	// referer
 	rewrite.Module,
 	// ssl, proxy, fastcgi, uwsgi, scgi, grpc, memcached, empty_gif, browser, secure_link, flv, mp4,
 	// upstream_hash, ip_hash, least_conn, random, keepalive, zone, stub_status

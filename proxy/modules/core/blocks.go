@@ -218,9 +218,9 @@ func listenOption(cf *module.Conf, opt *http.ConfAddr, a string) error {
 		opt.Reuseport = true
 	case a == "http2":
 		cf.Warn(`the "listen ... http2" directive is deprecated, use the "http2" directive instead`)
-		return unsupported(cf, "listen "+a)
+		return cf.NotSupported("listen " + a)
 	case a == "ssl" || a == "quic" || a == "proxy_protocol":
-		return unsupported(cf, "listen "+a)
+		return cf.NotSupported("listen " + a)
 	case strings.HasPrefix(a, "so_keepalive="):
 		if !keepalive(opt, value) {
 			return cf.Emerg(`invalid so_keepalive value: "%s"`, value)

@@ -1,8 +1,6 @@
 package core
 
 import (
-	"strings"
-
 	"nginxoracle/proxy/http"
 	"nginxoracle/proxy/module"
 )
@@ -139,6 +137,7 @@ var directives = []module.Directive{
 	flag("etag", loc, func(c *locConf) *int { return &c.Etag }),
 	{Name: "error_page", Where: lif, Args: module.TwoMore, Level: module.LocConf, Set: errorPage},
 	{Name: "post_action", Where: lif, Args: module.Take1, Level: module.LocConf, Set: postAction},
+	{Name: "error_log", Where: loc, Args: module.OneMore, Level: module.LocConf, Set: errorLog},
 	{Name: "open_file_cache", Where: loc, Args: module.Take12, Level: module.LocConf, Set: openFileCache},
 	{Name: "open_file_cache_valid", Where: loc, Args: module.Take1, Level: module.LocConf,
 		Set: module.SecSlot(func(c *locConf) *int64 { return &c.OpenFileCacheValid })},
@@ -161,10 +160,3 @@ var gzipProxied = []module.Enum{
 	{Name: "no-store", Value: 16}, {Name: "private", Value: 32}, {Name: "no_last_modified", Value: 64},
 	{Name: "no_etag", Value: 128}, {Name: "auth", Value: 256}, {Name: "any", Value: 512},
 }
-
-// unsupported refuses a use of a directive that nginx takes and this server does not do.
-func unsupported(cf *module.Conf, what string) error {
-	return cf.Emerg(`directive "%s" is not supported`, what)
-}
-
-func args(cf *module.Conf) string { return strings.Join(cf.Args, " ") }

@@ -144,6 +144,9 @@ func mergeLoc(cf *module.Conf, prevAny, confAny any) error {
 		conf.OpenFileCacheSet, conf.OpenFileCache = prev.OpenFileCacheSet, prev.OpenFileCache
 	}
 	module.MergeSlice(&conf.GzipDisable, prev.GzipDisable)
+	if !conf.OpenFileCacheSet {
+		conf.OpenFileCacheSet, conf.OpenFileCache = prev.OpenFileCacheSet, prev.OpenFileCache
+	}
 	if conf.GzipDisableMSIE6 == 3 {
 		conf.GzipDisableMSIE6 = prev.GzipDisableMSIE6
 		if prev.GzipDisableMSIE6 == 3 {

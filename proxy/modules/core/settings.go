@@ -3,6 +3,7 @@ package core
 import (
 	"strings"
 
+	"nginxoracle/proxy/elog"
 	"nginxoracle/proxy/http"
 	"nginxoracle/proxy/http/pcre"
 	"nginxoracle/proxy/module"
@@ -97,7 +98,7 @@ func setAio(cf *module.Conf, cmd *module.Directive, conf any) error {
 		c.Aio = 0
 		return cf.Emerg(`"aio on" is unsupported on this platform`)
 	case v == "threads" || strings.HasPrefix(v, "threads="):
-		return unsupported(cf, "aio "+v)
+		return cf.NotSupported("aio " + v)
 	}
 	return module.Text("invalid value")
 }
@@ -114,7 +115,7 @@ func setDirectio(cf *module.Conf, cmd *module.Directive, conf any) error {
 	if _, ok := module.ParseOffset(cf.Args[1]); !ok {
 		return module.Text("invalid value")
 	}
-	return unsupported(cf, "directio "+cf.Args[1])
+	return cf.NotSupported("directio " + cf.Args[1])
 }
 
 func keepaliveTimeout(cf *module.Conf, cmd *module.Directive, conf any) error {
@@ -243,6 +244,15 @@ func openFileCache(cf *module.Conf, cmd *module.Directive, conf any) error {
 	return nil
 }
 
+// errorLog is the setter of error_log; a level may have several.
+func errorLog(cf *module.Conf, cmd *module.Directive, conf any) error {
+	c := conf.(*locConf)
+	list, _ := c.ErrorLog.(*elog.List)
+	err := cf.SetLog(&list)
+	c.ErrorLog = list
+	return err
+}
+
 func gzipDisable(cf *module.Conf, cmd *module.Directive, conf any) error {
 	c := conf.(*locConf)
 	if c.GzipDisable == nil {
@@ -298,7 +308,7 @@ func disableSymlinks(cf *module.Conf, cmd *module.Directive, conf any) error {
 		}
 	}
 	if c.DisableSymlinks != 0 {
-		return unsupported(cf, args(cf))
+		return cf.NotSupported(strings.Join(cf.Args, " "))
 	}
 	return nil
 }

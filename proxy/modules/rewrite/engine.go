@@ -6,9 +6,9 @@ import (
 	"syscall"
 
 	"nginxoracle/proxy/elog"
-	"nginxoracle/proxy/ev"
 	"nginxoracle/proxy/http"
 	"nginxoracle/proxy/http/parse"
+	"nginxoracle/proxy/openfile"
 )
 
 type op uint8
@@ -288,25 +288,26 @@ func (e *engine) ret(s *step) {
 	e.rc = r.SendResponse(s.status, nil, body)
 }
 
+// testFile looks at a file; through open_file_cache, if the location has one
+// (ngx_http_script_file_code).
 func (e *engine) testFile(s *step) {
 	v := &e.stack[e.sp-1]
-	path := string(v.V)
-	info, err := ev.Stat(path)
+	of := openfile.Info{TestOnly: true, FD: -1}
 	found := false
-	if err != nil {
-		if err != syscall.ENOENT && err != syscall.ENOTDIR && err != syscall.ENAMETOOLONG {
-			e.r.Conn.Log.Err(elog.Crit, err, `stat() "%s" failed`, path)
+	if _, ok := e.r.OpenFile(v.V, &of); !ok {
+		if of.Err != syscall.ENOENT && of.Err != syscall.ENOTDIR && of.Err != syscall.ENAMETOOLONG {
+			e.r.Conn.Log.Err(elog.Crit, of.Err, `%s "%s" failed`, of.Failed, v.V)
 		}
 	} else {
 		switch s.file.kind {
 		case 'f':
-			found = info.IsFile()
+			found = of.IsFile
 		case 'd':
-			found = info.IsDir()
+			found = of.IsDir
 		case 'e':
-			found = info.IsFile() || info.IsDir()
+			found = of.IsFile || of.IsDir
 		case 'x':
-			found = info.Mode&0o100 != 0
+			found = of.IsExec
 		}
 	}
 	*v = truth(found != s.file.not)
