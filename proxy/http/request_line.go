@@ -39,6 +39,11 @@ func (r *Request) readRequestLine() {
 			r.line.Pos = h.pos
 		}
 		res := r.line.Parse(h.b[:h.last])
+		// An error page obeys what is known already: HEAD has no body, HTTP/0.9 no header.
+		r.Method = Method(r.line.Method)
+		if res == parse.OK || res == parse.Invalid09 {
+			r.Version = r.line.Version
+		}
 		switch res {
 		case parse.OK:
 			h.pos = r.line.Pos
@@ -78,7 +83,6 @@ func (r *Request) requestLineDone() {
 	b := r.headerIn.b
 	r.RequestLine = b[l.Start:l.End]
 	r.RequestLength = int64(r.headerIn.pos - l.Start)
-	r.Method, r.Version = Method(l.Method), l.Version
 	r.MethodName = b[l.Start:l.MethodEnd]
 	if l.ProtoStart >= 0 {
 		r.Protocol = b[l.ProtoStart:l.End]
