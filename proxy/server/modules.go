@@ -14,11 +14,18 @@ import (
 	main_ "nginxoracle/proxy/modules/main"
 	mapmod "nginxoracle/proxy/modules/map"
 	"nginxoracle/proxy/modules/not_modified"
+	"nginxoracle/proxy/modules/proxy"
 	"nginxoracle/proxy/modules/range_filter"
 	"nginxoracle/proxy/modules/rewrite"
 	"nginxoracle/proxy/modules/split_clients"
 	"nginxoracle/proxy/modules/static"
 	"nginxoracle/proxy/modules/try_files"
+	"nginxoracle/proxy/modules/upstream_hash"
+	"nginxoracle/proxy/modules/upstream_ip_hash"
+	"nginxoracle/proxy/modules/upstream_keepalive"
+	"nginxoracle/proxy/modules/upstream_least_conn"
+	"nginxoracle/proxy/modules/upstream_random"
+	"nginxoracle/proxy/upstream"
 )
 
 // httpModules are the http modules in nginx's order, which decides the order of phase handlers and
@@ -27,7 +34,7 @@ import (
 var httpModules = []*http.Module{
 	core.Module,
 	log.Module,
-	// upstream
+	upstream.Module,
 
 	static.Module,
 	// gzip_static, dav
@@ -42,8 +49,15 @@ var httpModules = []*http.Module{
 	split_clients.Module,
 	// referer
 	rewrite.Module,
-	// ssl, proxy, fastcgi, uwsgi, scgi, grpc, memcached, empty_gif, browser, secure_link, flv, mp4,
-	// upstream_hash, ip_hash, least_conn, random, keepalive, zone, stub_status
+	// ssl
+	proxy.Module,
+	// fastcgi, uwsgi, scgi, grpc, memcached, empty_gif, browser, secure_link, flv, mp4
+	upstream_hash.Module,
+	upstream_ip_hash.Module,
+	upstream_least_conn.Module,
+	upstream_random.Module,
+	upstream_keepalive.Module,
+	// zone, stub_status
 
 	http.WriteFilterModule,
 	http.HeaderFilterModule,
