@@ -13,6 +13,7 @@ require (
 	golang.org/x/term v0.48.0
 	golang.org/x/tools v0.52.0
 	modernc.org/libc v1.16.8
+	modernc.org/z v1.5.1
 	pgregory.net/rapid v1.3.0
 )
 
