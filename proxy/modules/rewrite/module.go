@@ -67,7 +67,7 @@ var directives = []module.Directive{
 			c.(*conf).add(step{op: opBreak})
 			return nil
 		}},
-	{Name: "if", Where: inServer | inLocation, Args: module.Block | module.OneMore, Level: module.LocConf, Set: setIf},
+	{Name: "if", Where: module.HTTPSrv | module.HTTPLoc, Args: module.Block | module.OneMore, Level: module.LocConf, Set: setIf},
 	{Name: "set", Where: inServer | inLocation, Args: module.Take2, Level: module.LocConf, Set: setSet},
 	{Name: "rewrite_log", Where: anywhere, Args: module.Flag, Level: module.LocConf,
 		Set: module.FlagSlot(func(c *conf) *int { return &c.log })},
