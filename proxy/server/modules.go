@@ -20,12 +20,12 @@ import (
 	"nginxoracle/proxy/modules/split_clients"
 	"nginxoracle/proxy/modules/static"
 	"nginxoracle/proxy/modules/try_files"
+	"nginxoracle/proxy/modules/upstream"
 	"nginxoracle/proxy/modules/upstream_hash"
 	"nginxoracle/proxy/modules/upstream_ip_hash"
 	"nginxoracle/proxy/modules/upstream_keepalive"
 	"nginxoracle/proxy/modules/upstream_least_conn"
 	"nginxoracle/proxy/modules/upstream_random"
-	"nginxoracle/proxy/upstream"
 )
 
 // httpModules are the http modules in nginx's order, which decides the order of phase handlers and
