@@ -72,7 +72,7 @@ func masks(used map[string]int) string {
 
 func (v *View) mismatch(w io.Writer, m *diff.Mismatch, st Style) {
 	fmt.Fprintf(w, "  %s, byte %d\n", m.Where, m.At)
-	if after := v.led(m); after != "" {
+	if after := v.led(m, st.Width-24); after != "" {
 		fmt.Fprintf(w, "    after  %s\n", after)
 	}
 	label := max(len(v.Ref), len(v.Cand), 5)
@@ -97,7 +97,7 @@ const before, behind = 48, 120
 // and tells in which column the place at stands.
 func window(text []byte, at, room int) (line string, col int) {
 	at = min(at, len(text))
-	from := max(0, at-before)
+	from := max(0, at-min(before, room/2))
 	// Begin at a line's start where one is near.
 	if i := bytes.LastIndexByte(text[from:at], '\n'); i >= 0 && i+1 < at-from {
 		from += i + 1
@@ -122,8 +122,8 @@ func window(text []byte, at, room int) (line string, col int) {
 	return lead + head + tail, col
 }
 
-// led says what a client had sent last when the difference came.
-func (v *View) led(m *diff.Mismatch) string {
+// led says what a client had sent last when the difference came, cut to room columns.
+func (v *View) led(m *diff.Mismatch, room int) string {
 	if m.Kind != diff.KindClient && m.Kind != diff.KindEnd {
 		return ""
 	}
@@ -146,12 +146,11 @@ func (v *View) led(m *diff.Mismatch) string {
 		if last == nil {
 			return ""
 		}
-		data := bytes.Join(last.Data, nil)
-		cut := ""
-		if len(data) > 72 {
-			data, cut = data[:72], "…"
+		sent := casefile.Quote(bytes.Join(last.Data, nil))
+		if len(sent) > room {
+			sent = sent[:room] + "…"
 		}
-		return fmt.Sprintf("%s%s (line %d)", casefile.Quote(data), cut, last.Line)
+		return fmt.Sprintf("%s (line %d)", sent, last.Line)
 	}
 	return ""
 }

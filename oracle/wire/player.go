@@ -190,6 +190,9 @@ func (p *Player) Settle(ctx context.Context) (engine.Rest, error) {
 	return p.last, err
 }
 
+// Open counts the origins' connections that are open.
+func (p *Player) Open() int { return len(p.live) }
+
 // Finish settles, closes every connection that is left, and returns what was
 // recorded. An origin's connection that the server has left open is recorded so.
 func (p *Player) Finish(ctx context.Context) (Record, error) {

@@ -1,0 +1,204 @@
+package mask
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"nginxoracle/oracle/observe"
+)
+
+// runAt is when the runs of these tests began.
+var runAt = time.Date(2026, 11, 30, 17, 39, 27, 400e6, time.UTC)
+
+func observation(vars ...string) *observe.Observation {
+	return &observe.Observation{
+		At: runAt, Took: 300 * time.Millisecond, Vars: vars,
+		Process: observe.Process{Pid: 12},
+		Clients: []observe.Conn{{ID: 1, Port: 40001}, {ID: 2, Port: 40002}},
+	}
+}
+
+// example is a pair of texts for one row.
+type example struct {
+	row, ref, cand string
+	where          Where
+	equal          bool
+}
+
+// Every row has an example that it masks and one that it must not. The texts are
+// what the value stands in.
+var examples = []example{
+	{"date", "\r\nDate: Mon, 30 Nov 2026 17:39:27 GMT\r\n", "\r\nDate: Mon, 30 Nov 2026 17:39:28 GMT\r\n", Client, true},
+	{"date", "\r\nDate: Mon, 30 Nov 2026 17:39:27 GMT\r\n", "\r\nDate: Mon, 30 Nov 2026 17:39:40 GMT\r\n", Client, false},
+	{"date", "\r\nDate: Mon, 30 Nov 2026 17:39:27 GMT\r\n", "\r\nDate: Mon, 30 Nov 2026 17:39:28\r\n", Client, false},
+	{"date", "\r\nDate: Mon, 30 Nov 2026 17:39:27 GMT\r\n", "\r\ndate: Mon, 30 Nov 2026 17:39:27 GMT\r\n", Client, false},
+	{"expires", "\r\nExpires: Mon, 30 Nov 2026 18:39:27 GMT\r\n", "\r\nExpires: Mon, 30 Nov 2026 18:39:28 GMT\r\n", Client, true},
+	{"expires", "\r\nExpires: Mon, 30 Nov 2026 18:39:27 GMT\r\n", "\r\nExpires: Mon, 30 Nov 2026 18:49:28 GMT\r\n", Client, false},
+	{"max-age", "\r\nCache-Control: max-age=3601\r\n", "\r\nCache-Control: max-age=3600\r\n", Client, true},
+	{"max-age", "\r\nCache-Control: max-age=3601\r\n", "\r\nCache-Control: max-age=3700\r\n", Client, false},
+	{"boundary", "boundary=00000000000000000001\r\n\r\n\r\n--00000000000000000001\r\n", "boundary=00000000000000000007\r\n\r\n\r\n--00000000000000000007\r\n", Client, true},
+	{"boundary", "boundary=00000000000000000001\r\n\r\n\r\n--00000000000000000001\r\n", "boundary=00000000000000000007\r\n\r\n\r\n--00000000000000000008\r\n", Client, false},
+	{"log-time", "2026/11/30 17:39:27 [error] 1#1: x", "2026/11/30 17:39:28 [error] 1#1: x", Error, true},
+	{"log-time", "2026/11/30 17:39:27 [error] 1#1: x", "2026/11/30 16:39:28 [error] 1#1: x", Error, false},
+	{"log-pid", "2026/11/30 17:39:27 [error] 13#1: x", "2026/11/30 17:39:27 [error] 9#1: x", Error, true},
+	{"log-pid", "2026/11/30 17:39:27 [error] 13#1: x", "2026/11/30 17:39:27 [error] x#1: x", Error, false},
+	{"log-tid", "2026/11/30 17:39:27 [error] 1#13: x", "2026/11/30 17:39:27 [error] 1#20: x", Error, true},
+	{"log-tid", "2026/11/30 17:39:27 [error] 1#13: x\n2026/11/30 17:39:27 [error] 1#13: x", "2026/11/30 17:39:27 [error] 1#20: x\n2026/11/30 17:39:27 [error] 1#21: x", Error, false},
+	{"log-connection", "2026/11/30 17:39:27 [error] 1#1: *1 x", "2026/11/30 17:39:27 [error] 1#1: *3 x", Error, true},
+	{"log-connection", "2026/11/30 17:39:27 [error] 1#1: *1 x", "2026/11/30 17:39:27 [error] 1#1: x", Error, false},
+	{"notice-pid", "worker process 13 exited on signal 11", "worker process 14 exited on signal 11", Error, true},
+	{"notice-pid", "worker process 13 exited on signal 11", "worker process 13 exited on signal 6", Error, false},
+	{"time_local", `1.1.1.1 - - [30/Nov/2026:17:39:27 +0000] "GET`, `1.1.1.1 - - [30/Nov/2026:17:39:28 +0000] "GET`, Access, true},
+	{"time_local", `1.1.1.1 - - [30/Nov/2026:17:39:27 +0000] "GET`, `1.1.1.1 - - [30/Nov/2026:17:39:27 GMT] "GET`, Access, false},
+	{"time_local-sent", "X: 30/Nov/2026:17:39:27 +0000", "X: 30/Nov/2026:17:39:28 +0000", Client, true},
+	{"time_local-sent", "X: 30/Nov/2026:17:39:27 +0000", "X: 29/Nov/2026:17:39:28 +0000", Client, false},
+	{"time_iso8601", "2026-11-30T17:39:27+00:00", "2026-11-30T17:39:28+00:00", Access, true},
+	{"time_iso8601", "2026-11-30T17:39:27+00:00", "2026-11-30T17:39:28Z", Access, false},
+	{"msec", "1796060367.401", "1796060367.650", Origin, true},
+	{"msec", "1796060367.401", "1796060367.6", Origin, false},
+	{"msec", "1796060367.401", "1796069999.401", Origin, false},
+	{"duration", "rt=0.001 ut=0.000", "rt=0.003 ut=0.002", Access, true},
+	{"duration", "rt=0.001", "rt=9.001", Access, false},
+	{"duration", "rt=0.001", "rt=-", Access, false},
+	{"request_id", "id 8dc0bb68545ade3316776f8ebeca4817", "id 700b223d50b299b42a8600cfb225f8df", Client, true},
+	{"request_id", "id 8dc0bb68545ade3316776f8ebeca4817", "id 700b223d50b299b42a8600cfb225f8d", Client, false},
+	{"pid", "pid 13", "pid 14", Client, true},
+	{"pid", "pid 13", "pid 400", Client, false},
+	{"connection", "c 1", "c 2", Client, true},
+	{"connection", "c 1", "c 200", Client, false},
+	{"port", "p 40001", "p 40002", Client, true},
+	{"port", "p 40001", "p 40003", Client, false},
+}
+
+func TestEveryRow(t *testing.T) {
+	seen := map[string][2]int{}
+	for _, e := range examples {
+		row := rowOf(e.row)
+		if row == nil {
+			t.Errorf("example for %q, which is no row", e.row)
+			continue
+		}
+		if row.Where&e.where == 0 {
+			t.Errorf("%s: the example stands where the row does not apply", e.row)
+		}
+		m := New(observation(row.Vars...), observation(row.Vars...))
+		at, equal, _ := m.Compare(e.where, []byte(e.ref), []byte(e.cand))
+		if equal != e.equal {
+			t.Errorf("%s: %q and %q: equal %v, want %v (at %d)", e.row, e.ref, e.cand, equal, e.equal, at)
+		}
+		n := seen[e.row]
+		if e.equal {
+			n[1]++
+			if m.Used[e.row] == 0 {
+				t.Errorf("%s: %q and %q: masked by %v instead", e.row, e.ref, e.cand, m.Used)
+			}
+			// The row alone does it: without it the texts differ.
+			m = New(observation(row.Vars...), observation(row.Vars...))
+			m.table = without(e.row)
+			if _, equal, _ := m.Compare(e.where, []byte(e.ref), []byte(e.cand)); equal {
+				t.Errorf("%s: %q and %q are equal without it", e.row, e.ref, e.cand)
+			}
+		} else {
+			n[0]++
+		}
+		seen[e.row] = n
+	}
+	for _, r := range Table {
+		if n := seen[r.Name]; n[0] == 0 || n[1] == 0 {
+			t.Errorf("row %s: %d examples that it masks and %d that it must not; want both", r.Name, n[1], n[0])
+		}
+	}
+}
+
+func rowOf(name string) *Row {
+	for i := range Table {
+		if Table[i].Name == name {
+			return &Table[i]
+		}
+	}
+	return nil
+}
+
+func without(name string) (rows []Row) {
+	for _, r := range Table {
+		if r.Name != name {
+			rows = append(rows, r)
+		}
+	}
+	return rows
+}
+
+// A row for a variable applies only where the configuration mentions it.
+func TestVariablesMustBeMentioned(t *testing.T) {
+	m := New(observation(), observation())
+	if _, equal, _ := m.Compare(Access, []byte("0.001"), []byte("0.002")); equal {
+		t.Error("a duration was masked though no variable for one is mentioned")
+	}
+}
+
+// Comparing goes on behind a masked value, and a value bound in one text stays
+// bound in the next.
+func TestGoesOnAndBinds(t *testing.T) {
+	m := New(observation("request_id"), observation("request_id"))
+	a, b := "8dc0bb68545ade3316776f8ebeca4817", "700b223d50b299b42a8600cfb225f8df"
+	at, equal, _ := m.Compare(Client, []byte("id "+a+" end"), []byte("id "+b+" END"))
+	if equal || at != len("id "+a+" ") {
+		t.Errorf("behind the masked value: equal %v at %d", equal, at)
+	}
+	if _, equal, _ := m.Compare(Origin, []byte(a), []byte(b)); !equal {
+		t.Error("the same pair again: not equal")
+	}
+	if _, equal, _ := m.Compare(Origin, []byte(a), []byte(strings.Repeat("0", 32))); equal {
+		t.Error("a bound value went with another one")
+	}
+	if _, equal, _ := m.Compare(Access, []byte(strings.Repeat("1", 32)), []byte(b)); equal {
+		t.Error("two values went with the same one")
+	}
+}
+
+func TestAlignmentMapsPlaces(t *testing.T) {
+	m := New(observation("pid"), observation("pid"))
+	ref, cand := "pid 12, then", "pid 70, then"
+	_, equal, align := m.Compare(Client, []byte(ref+" pid 9x"), []byte(cand+" pid 9x"))
+	if !equal || align.Map(0) != 0 || align.Map(len(ref)) != len(cand) {
+		t.Errorf("equal %v, alignment %v", equal, align)
+	}
+	m = New(observation(), observation())
+	_, equal, align = m.Compare(Error, []byte("2026/11/30 17:39:27 [warn] 9#9: a\nb"), []byte("2026/11/30 17:39:27 [warn] 123#123: a\nb"))
+	if !equal || align.Map(0) != 0 || align.Map(34) != 38 {
+		t.Errorf("equal %v, alignment %v", equal, align)
+	}
+}
+
+// A value that one side has longer is cut at its own end, not at the other's.
+func TestValueThatGoesOn(t *testing.T) {
+	m := New(observation(), observation())
+	if _, equal, _ := m.Compare(Error, []byte("2026/11/30 17:39:27 [warn] 1#1: *1 a"), []byte("2026/11/30 17:39:27 [warn] 1#1: *12 a")); !equal {
+		t.Error("*1 and *12 are not masked")
+	}
+}
+
+// docs/masks.md names every row and no other.
+func TestPageNamesEveryRow(t *testing.T) {
+	page, err := os.ReadFile("../../docs/masks.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want strings.Builder
+	for _, r := range Table {
+		want.WriteString(r.page())
+	}
+	if _, got, _ := strings.Cut(string(page), "<!-- rows: written by go test ./oracle/mask -update -->\n"); got != want.String() {
+		if *update {
+			head, _, _ := strings.Cut(string(page), "<!-- rows")
+			text := head + "<!-- rows: written by go test ./oracle/mask -update -->\n" + want.String()
+			if err := os.WriteFile("../../docs/masks.md", []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+		t.Error("docs/masks.md is not what the table says; run: go test ./oracle/mask -update")
+	}
+}
