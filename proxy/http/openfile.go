@@ -19,7 +19,9 @@ func (r *Request) OpenFile(path []byte, of *openfile.Info) (f *File, ok bool) {
 	if cm.SmallFiles == nil {
 		cm.SmallFiles = openfile.NewSmall()
 	}
-	if !cm.SmallFiles.Open(path, of, r.Conn.Log) {
+	// What does not fit the output buffers is passed on in pieces, whose borders a client can see.
+	bufs := r.LocConf[CopyFilterModule.Index].(*copyConf).bufs
+	if !cm.SmallFiles.Open(path, of, r.Conn.Log, int64(bufs.Num)*bufs.Size) {
 		return nil, false
 	}
 	if of.FD >= 0 {

@@ -34,7 +34,7 @@ func settle(t *testing.T, s *Small, path string) {
 // get opens through s and closes at once.
 func get(t *testing.T, s *Small, path string, of *Info) bool {
 	t.Helper()
-	ok := s.Open([]byte(path), of, &elog.Log{})
+	ok := s.Open([]byte(path), of, &elog.Log{}, SmallSize)
 	if ok && of.FD >= 0 {
 		ev.CloseFD(of.FD)
 	}
@@ -44,7 +44,7 @@ func get(t *testing.T, s *Small, path string, of *Info) bool {
 func content(t *testing.T, s *Small, path string) string {
 	t.Helper()
 	of := Info{}
-	if !s.Open([]byte(path), &of, &elog.Log{}) {
+	if !s.Open([]byte(path), &of, &elog.Log{}, SmallSize) {
 		return of.Failed + " " + of.Err.Error()
 	}
 	if of.Content {
@@ -144,7 +144,7 @@ func TestSmallHitDoesNotAllocate(t *testing.T) {
 	var of Info
 	if n := testing.AllocsPerRun(100, func() {
 		of = Info{}
-		if !s.Open(name, &of, log) || string(of.Data) != "abc" {
+		if !s.Open(name, &of, log, 3) || string(of.Data) != "abc" {
 			t.Fatal(of)
 		}
 	}); n != 0 {

@@ -36,10 +36,11 @@ type small struct {
 // NewSmall makes an empty cache.
 func NewSmall() *Small { return &Small{files: map[string]*small{}} }
 
-// Open is Open; a regular file that is small and at rest comes as Data, without a descriptor.
-func (s *Small) Open(name []byte, of *Info, log *elog.Log) bool {
+// Open is Open; a regular file that is at rest and has at most limit bytes comes as Data, without
+// a descriptor.
+func (s *Small) Open(name []byte, of *Info, log *elog.Log, limit int64) bool {
 	of.FD = -1
-	if f := s.files[string(name)]; f != nil {
+	if f := s.files[string(name)]; f != nil && int64(len(f.data)) <= limit {
 		var now ev.Stamp
 		if ev.StampOf(name, &now) == 0 && now == f.stamp {
 			of.Uniq, of.Mtime, of.Size = now.Ino, now.MtimeSec, now.Size
@@ -52,7 +53,7 @@ func (s *Small) Open(name []byte, of *Info, log *elog.Log) bool {
 	if !of.open(string(name), log) {
 		return false
 	}
-	if !of.IsFile || of.Size > SmallSize {
+	if !of.IsFile || of.Size > min(SmallSize, limit) {
 		return true
 	}
 	s.read(name, of)

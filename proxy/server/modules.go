@@ -8,6 +8,7 @@ import (
 	"nginxoracle/proxy/modules/autoindex"
 	"nginxoracle/proxy/modules/core"
 	"nginxoracle/proxy/modules/events"
+	"nginxoracle/proxy/modules/gzip"
 	"nginxoracle/proxy/modules/headers"
 	"nginxoracle/proxy/modules/index"
 	"nginxoracle/proxy/modules/log"
@@ -63,7 +64,7 @@ var httpModules = []*http.Module{
 	http.HeaderFilterModule,
 	http.ChunkedFilterModule,
 	range_filter.Header,
-	// gzip
+	gzip.Module,
 	http.PostponeFilterModule,
 	// ssi, charset, sub, addition, gunzip, userid
 	headers.Module,
