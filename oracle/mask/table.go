@@ -62,12 +62,6 @@ var Table = []Row{
 		Why: "seconds until a time of day (expires @15h); two apart at most",
 	},
 	{
-		Name: "boundary", Where: Client, Bind: true,
-		Form:  regexp.MustCompile(`(?:boundary=|\r\n--)(\d{20})(?:--)?\r\n`),
-		Check: pass,
-		Why:   "a multipart boundary is a counter with a random start (src/http/modules/ngx_http_range_filter_module.c); the same in header and body",
-	},
-	{
 		Name: "log-time", Where: Error | Diag,
 		Form:  regexp.MustCompile(`(?m)^(\d{4}/\d\d/\d\d \d\d:\d\d:\d\d) \[`),
 		Check: clock("2006/01/02 15:04:05"),
