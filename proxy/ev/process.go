@@ -236,3 +236,9 @@ func Pipe() (r, w int, err error) {
 	err = unix.Pipe2(p[:], unix.O_CLOEXEC)
 	return p[0], p[1], err
 }
+
+// Sleep stops the calling thread. Unlike time.Sleep it leaves the runtime's own waiting out of it.
+func Sleep(ms int64) {
+	t := unix.NsecToTimespec(ms * 1e6)
+	retry(func() error { return unix.Nanosleep(&t, &t) })
+}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"time"
 
 	"nginxoracle/proxy/elog"
 	"nginxoracle/proxy/ev"
@@ -88,6 +89,7 @@ func (s *server) serve(builtin *module.File) int {
 	}
 	elog.Startup.On = false
 	debug.SetGCPercent(400)
+	time.AfterFunc(time.Hour, func() {}) // the runtime's own descriptors are made now rather than with a later timer
 	s.startWorkers(c)
 	s.settled()
 	s.master(signals)

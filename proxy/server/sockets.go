@@ -2,7 +2,6 @@ package server
 
 import (
 	"syscall"
-	"time"
 
 	"nginxoracle/proxy/elog"
 	"nginxoracle/proxy/ev"
@@ -13,7 +12,7 @@ import (
 // (ngx_connection.c, ngx_open_listening_sockets).
 const (
 	bindTries = 5
-	bindPause = 500 * time.Millisecond
+	bindPause = 500 // ms
 )
 
 // matchListening finds for each new socket the open one of the run before, and decides what remains
@@ -75,7 +74,7 @@ func openListening(c *module.Cycle, sys ev.Sys) error {
 			return nil
 		}
 		log.Err(elog.Notice, nil, "try again to bind() after 500ms")
-		time.Sleep(bindPause)
+		ev.Sleep(bindPause)
 		if tries == 1 {
 			log.Err(elog.Emerg, nil, "still could not bind()")
 			return module.ErrReported

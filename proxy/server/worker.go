@@ -73,8 +73,11 @@ func (s *server) startWorkers(first *module.Cycle) {
 	if m.Master == 0 {
 		n = 1
 	}
-	if p := runtime.GOMAXPROCS(0); p < n+1 {
-		runtime.GOMAXPROCS(n + 1)
+	// A loop that waits in the kernel keeps its place in the Go scheduler until that takes it away,
+	// which lasts; with places to spare nobody waits for that: the loops, as many that are leaving, the
+	// master, signals, what is done beside the loops.
+	if p := runtime.GOMAXPROCS(0); p < 2*n+4 {
+		runtime.GOMAXPROCS(2*n + 4)
 	}
 	for i := 0; i < n; i++ {
 		c, err := s.workerCycle(first, i)
