@@ -75,7 +75,8 @@ func (v *View) mismatch(w io.Writer, m *diff.Mismatch, st Style) {
 	if after := v.led(m, st.Width-24); after != "" {
 		fmt.Fprintf(w, "    after  %s\n", after)
 	}
-	label := max(len(v.Ref), len(v.Cand), 5)
+	refName, candName := short(v.Ref), short(v.Cand)
+	label := max(len([]rune(refName)), len([]rune(candName)), 5)
 	room := st.Width - label - 8
 	ref, col := window(m.Ref, m.At, room)
 	cand, candCol := window(m.Cand, m.Pos, room)
@@ -85,9 +86,18 @@ func (v *View) mismatch(w io.Writer, m *diff.Mismatch, st Style) {
 	} else if col < candCol {
 		ref, col = strings.Repeat(" ", candCol-col)+ref, candCol
 	}
-	fmt.Fprintf(w, "    %-*s  %s\n", label, v.Ref, st.paint(ref, green, col))
-	fmt.Fprintf(w, "    %-*s  %s\n", label, v.Cand, st.paint(cand, red, col))
+	fmt.Fprintf(w, "    %-*s  %s\n", label, refName, st.paint(ref, green, col))
+	fmt.Fprintf(w, "    %-*s  %s\n", label, candName, st.paint(cand, red, col))
 	fmt.Fprintf(w, "    %*s  %s^\n", label, "", strings.Repeat(" ", col))
+}
+
+// short cuts a target's name, which may be a path, at its front.
+func short(name string) string {
+	const most = 16
+	if r := []rune(name); len(r) > most {
+		return "…" + string(r[len(r)-most+1:])
+	}
+	return name
 }
 
 // before and behind bound what is shown around a difference, in bytes.
