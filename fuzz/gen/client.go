@@ -26,11 +26,29 @@ func (u *unit) makeClients() {
 		order = order[k:]
 		u.client(first.srv.port, group)
 	}
+	for i := range u.clients {
+		c := &u.clients[i]
+		c.Steps = steady(c.Steps, false)
+		if c.With != 0 { // two at once: each step's work is done before the other's
+			u.clients[i-1].Steps, c.Steps = apart(u.clients[i-1].Steps), apart(c.Steps)
+		}
+	}
+}
+
+// apart waits after every write.
+func apart(steps []casefile.Step) (out []casefile.Step) {
+	for i, s := range steps {
+		out = append(out, s)
+		if s.Op == casefile.Send && (i+1 == len(steps) || steps[i+1].Op != casefile.Settle) {
+			out = append(out, step(casefile.Settle))
+		}
+	}
+	return out
 }
 
 func (u *unit) client(port int, group []target) {
 	s := casefile.Section{Client: true, ID: len(u.clients) + 1, Addr: fmt.Sprintf("127.0.0.1:%d", port)}
-	if n := len(u.clients); n > 0 && u.pct(10) && u.clients[n-1].With == 0 {
+	if n := len(u.clients); n > 0 && u.pct(4) && u.clients[n-1].With == 0 {
 		s.With = u.clients[n-1].ID
 	}
 	var reqs []*request
@@ -99,11 +117,11 @@ func (u *unit) await(q *request) casefile.Step {
 // segments splits what is sent: mostly one write, sometimes two or more with
 // the server at rest between them, so that it has read exactly what came before.
 func (u *unit) segments(raw string) []casefile.Step {
-	if len(raw) < 2 || u.pct(88) {
+	if len(raw) < 2 || u.pct(94) {
 		return []casefile.Step{send(raw)}
 	}
 	var out []casefile.Step
-	for range u.in(1, 3) {
+	for range u.in(1, 2) {
 		if len(raw) < 2 {
 			break
 		}
@@ -119,10 +137,20 @@ func (u *unit) brokenEnd() []casefile.Step {
 	switch {
 	case u.pct(25):
 		return []casefile.Step{step(casefile.Shutdown), recv(casefile.All)}
-	case u.timers:
-		return []casefile.Step{recv(casefile.All), pause(150), recv(casefile.All)}
+	case u.timer():
+		return []casefile.Step{recv(casefile.All), pause(100), recv(casefile.All)}
 	}
 	return []casefile.Step{recv(casefile.All)}
+}
+
+// timer tells whether a client may wait for a short timer: a few in a unit, since
+// each costs real time.
+func (u *unit) timer() bool {
+	if u.timers == 0 {
+		return false
+	}
+	u.timers--
+	return true
 }
 
 func (u *unit) abort() []casefile.Step {
@@ -136,8 +164,8 @@ func (u *unit) abort() []casefile.Step {
 func (u *unit) ending(reqs []*request) []casefile.Step {
 	asked := len(reqs) > 0 && reqs[len(reqs)-1].last
 	switch {
-	case u.timers && u.pct(60):
-		return []casefile.Step{recv(casefile.All), pause(150), recv(casefile.All)}
+	case u.timers > 0 && u.pct(40) && u.timer():
+		return []casefile.Step{recv(casefile.All), pause(100), recv(casefile.All)}
 	case asked && u.pct(85):
 		return []casefile.Step{recv(casefile.All)}
 	case u.pct(60):

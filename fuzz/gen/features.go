@@ -571,10 +571,10 @@ func (u *unit) fTimers() {
 			return
 		}
 	}
-	s.node.Add(u.dir("client_header_timeout", "60ms"))
-	u.put(s.node, "client_body_timeout", "60ms")
-	u.put(s.node, "keepalive_timeout", "60ms")
-	u.timers = true
+	s.node.Add(u.dir("client_header_timeout", "50ms"))
+	u.put(s.node, "client_body_timeout", "50ms")
+	u.put(s.node, "keepalive_timeout", "50ms")
+	u.timers = 2
 	u.hit(s, "/a.txt")
 	t := u.hit(s, "/nope")
 	t.method, t.body = "POST", true

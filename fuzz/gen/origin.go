@@ -30,19 +30,57 @@ func (u *unit) originScript(kind string) []casefile.Step {
 	resp, keep := u.goodResponse()
 	steps := []casefile.Step{recv(casefile.Request)}
 	steps = append(steps, u.pieces(resp)...)
-	if keep && u.pct(65) {
+	switch {
+	case keep && u.pct(65):
 		return append(steps, step(casefile.Again))
+	case keep && u.pct(70):
+		return steps // the peer closes first
+	}
+	if keep { // a kept connection that ends at once: whether it was kept must not hang on who is faster
+		steps = append(steps, step(casefile.Settle))
 	}
 	return append(steps, step(casefile.Close))
+}
+
+// steady waits for the server to rest wherever what it sees would otherwise hang
+// on who is faster: between two writes, before a connection is cut, and before an
+// answer to a request that was not read. The reference would answer such a race
+// in two ways, and the case would say nothing.
+func steady(steps []casefile.Step, all bool) []casefile.Step {
+	var out []casefile.Step
+	busy, unread := false, true // bytes were sent since the last wait; the script has read nothing yet
+	for _, s := range steps {
+		switch s.Op {
+		case casefile.Send, casefile.Shutdown:
+			if busy || all && unread {
+				out = append(out, step(casefile.Settle))
+			}
+			busy = true
+		case casefile.Close:
+			if all && unread {
+				out = append(out, step(casefile.Settle))
+			}
+		case casefile.Reset:
+			if last := len(out) - 1; last < 0 || out[last].Op != casefile.Settle {
+				out = append(out, step(casefile.Settle))
+			}
+		case casefile.Recv:
+			busy, unread = false, s.What == casefile.Headers
+		case casefile.Settle, casefile.Pause:
+			busy, unread = false, false
+		}
+		out = append(out, s)
+	}
+	return out
 }
 
 func (u *unit) endOp() casefile.Op {
 	return []casefile.Op{casefile.Close, casefile.Close, casefile.Reset, casefile.Shutdown}[u.n(4)]
 }
 
-// pieces splits a response into writes, with a short wait between some.
+// pieces splits a response into writes; steady puts waits between them.
 func (u *unit) pieces(resp string) []casefile.Step {
-	if u.pct(75) || len(resp) < 4 {
+	if u.pct(86) || len(resp) < 4 {
 		return []casefile.Step{send(resp)}
 	}
 	var out []casefile.Step
@@ -50,10 +88,7 @@ func (u *unit) pieces(resp string) []casefile.Step {
 		k := min(len(resp), u.in(1, len(resp)))
 		out = append(out, send(resp[:k]))
 		resp = resp[k:]
-		if len(resp) > 0 {
-			out = append(out, pause(u.in(1, 4)))
-		}
-		if len(out) > 7 {
+		if len(out) > 1 {
 			return append(out, send(resp))
 		}
 	}
@@ -218,7 +253,7 @@ func (u *unit) hostileScript() []casefile.Step {
 	case 31:
 		return with("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n"+u.chunked("dup", false), u.endOp())
 	case 32:
-		return []casefile.Step{r, send("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc"), pause(u.in(2, 10)), send("def"), step(casefile.Again)}
+		return []casefile.Step{r, send("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc"), pause(u.in(2, 6)), send("def"), step(casefile.Again)}
 	}
 	return []casefile.Step{r, send(string(u.randomBytes(u.in(1, 60)))), step(u.endOp())}
 }

@@ -43,7 +43,11 @@ func (g *Generator) Damage(seed, index uint64, raw string) (s string) {
 // Origin makes a script of an origin's connection.
 func (g *Generator) Origin(seed, index uint64) (steps []casefile.Step) {
 	seeded(seed, index, func(r *rnd) {
-		steps = (&unit{rnd: r, w: g.w}).originScript(r.pick("good", "hostile", "hostile", "accel", "status", "early"))
+		steps = steady((&unit{rnd: r, w: g.w}).originScript(r.pick("good", "hostile", "hostile", "accel", "status", "early")), true)
 	})
 	return steps
 }
+
+// Steady puts the waits into a client's script without which the outcome would
+// hang on who is faster.
+func Steady(steps []casefile.Step) []casefile.Step { return steady(steps, false) }

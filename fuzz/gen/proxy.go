@@ -25,7 +25,7 @@ func (u *unit) newOrigin(kind string) string {
 		if k == "mixed" {
 			k = u.pick("good", "hostile")
 		}
-		o.Conns = append(o.Conns, u.originScript(k))
+		o.Conns = append(o.Conns, steady(u.originScript(k), true))
 	}
 	u.origins = append(u.origins, o)
 	return addr
@@ -293,11 +293,11 @@ func (u *unit) fProxyTimeout() {
 		return
 	}
 	n.Add(u.dir("proxy_pass", originAsURL(u.newOrigin("silent"))))
-	u.put(n, "proxy_read_timeout", "60ms")
+	u.put(n, "proxy_read_timeout", "50ms")
 	if u.pct(50) {
 		u.put(n, "error_page", "504 =200 /a.txt")
 	}
-	u.timers = true
+	u.timers = 2
 	u.proxied(s, p)
 }
 

@@ -33,7 +33,7 @@ type unit struct {
 	upstreams []string
 	named     []string
 	formats   int
-	timers    bool // a client may wait for a short timer
+	timers    int // how many clients may still wait for a short timer
 }
 
 // world is what units share: tables, and rows by context.

@@ -36,7 +36,7 @@ var kinds = []kind{
 	{"damage request", 5, damageRequest},
 	{"change bytes", 4, changeBytes},
 	{"copy request", 2, copyRequest},
-	{"split send", 3, splitSend},
+	{"split send", 1, splitSend},
 	{"drop step", 1, dropStep},
 	{"other ending", 2, otherEnding},
 	{"borrow client", 3, borrowClient},
@@ -74,7 +74,25 @@ func Mutate(seed, index uint64, g *gen.Generator, u, other *gen.Unit) *gen.Unit 
 	}
 	base, _, _ := strings.Cut(u.Label, "+m")
 	m.u.Label = base + "+m"
+	for i := range m.u.Clients {
+		m.u.Clients[i].Steps = gen.Steady(untilEnd(m.u.Clients[i].Steps))
+	}
+	for i := range m.u.Origins {
+		for j := range m.u.Origins[i].Conns {
+			m.u.Origins[i].Conns[j] = untilEnd(m.u.Origins[i].Conns[j])
+		}
+	}
 	return m.u
+}
+
+// untilEnd cuts a script behind the step that ends its connection.
+func untilEnd(steps []casefile.Step) []casefile.Step {
+	for i, s := range steps {
+		if s.Op == casefile.Close || s.Op == casefile.Reset || s.Op == casefile.Again {
+			return steps[:i+1]
+		}
+	}
+	return steps
 }
 
 // blocks lists the blocks of the unit that directives can be put into, with their contexts.

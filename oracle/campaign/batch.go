@@ -85,7 +85,7 @@ func (c *Campaign) runBatch(ctx context.Context, rig *cells, g *gen.Generator, n
 			// The reference does not take one of the units: its diagnosis is compared, and the others go on without it.
 			slot, ok := badSlot(cs, text)
 			if !ok || tries > 12 {
-				c.count(func(s *State) { s.Spoiled++ })
+				c.count(func(s *State) { s.Spoiled++; s.LastSpoiled = lastEmerg(text) })
 				c.compare(cs, b, ref, cand, n)
 				return nil
 			}
@@ -106,7 +106,7 @@ func (c *Campaign) runBatch(ctx context.Context, rig *cells, g *gen.Generator, n
 		c.compare(cs, b, ref, cand, n)
 		c.learn(cs, b, ref, cand, n)
 		if n%selfEvery == 0 {
-			return c.selfCheck(ctx, rig, cs, b, ref)
+			return c.selfCheck(ctx, rig, cs, ref, n)
 		}
 		return nil
 	}
@@ -139,6 +139,15 @@ func without(b *gen.Batch, name string) *gen.Batch {
 
 // diagnostics is what a server said of its configuration.
 func diagnostics(o *observe.Observation) string { return o.Test.Text + o.Start.Text }
+
+func lastEmerg(text string) string {
+	for _, l := range strings.Split(text, "\n") {
+		if strings.Contains(l, "[emerg]") {
+			return l
+		}
+	}
+	return firstLine(text)
+}
 
 func badSlot(cs *casefile.Case, text string) (int, bool) {
 	for _, m := range confPlace.FindAllStringSubmatch(text, -1) {
@@ -279,8 +288,8 @@ func exchanges(cs *casefile.Case) (n int) {
 }
 
 // selfCheck runs the batch once more on the reference alone.
-func (c *Campaign) selfCheck(ctx context.Context, rig *cells, cs *casefile.Case, b *gen.Batch, ref *observe.Observation) error {
-	again, err := rig.alone(ctx, cs, run.Options{})
+func (c *Campaign) selfCheck(ctx context.Context, rig *cells, cs *casefile.Case, ref *observe.Observation, n uint64) error {
+	again, err := rig.alone(ctx, cs, run.Options{Test: n%testEvery == 0})
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -296,9 +305,7 @@ func (c *Campaign) selfCheck(ctx context.Context, rig *cells, cs *casefile.Case,
 		s.AloneTook += again.Took
 		s.SelfChecks++
 	})
-	plain := *ref
-	plain.Test = again.Test // the second run has no -t
-	if r := c.cfg.Compare(&plain, again); r.Verdict == diff.Differ {
+	if r := c.cfg.Compare(ref, again); r.Verdict == diff.Differ {
 		c.unstable(cs, fmt.Sprintf("the reference differs from itself: %s at %s", triage.Cores(r)[0], r.Mismatches[0].Where))
 	}
 	return nil

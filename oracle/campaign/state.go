@@ -50,6 +50,7 @@ type State struct {
 	Refuses        []string       // directives that the candidate refuses
 	Supported      []string       // directives that the candidate says it knows; empty when it does not say
 	Findings       []Finding
+	LastSpoiled    string
 	LastUnstable   string
 	LastRig        string
 }

@@ -111,6 +111,9 @@ func (s Summary) Print(w io.Writer, jobs int) {
 	if s.LastUnstable != "" {
 		p("unstable  the last: %s", s.LastUnstable)
 	}
+	if s.LastSpoiled != "" {
+		p("spoiled   the last: %s", s.LastSpoiled)
+	}
 	if s.LastRig != "" {
 		p("rig       the last: %s", firstLine(s.LastRig))
 	}
