@@ -30,7 +30,7 @@ func (u *unit) makeClients() {
 		c := &u.clients[i]
 		c.Steps = steady(c.Steps, false)
 		if c.With != 0 { // two at once: each step's work is done before the other's
-			u.clients[i-1].Steps, c.Steps = apart(u.clients[i-1].Steps), apart(c.Steps)
+			u.clients[i-1].Steps, c.Steps = apart(u.clients[i-1].Steps), append([]casefile.Step{step(casefile.Settle)}, apart(c.Steps)...)
 		}
 	}
 }

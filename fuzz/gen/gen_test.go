@@ -138,7 +138,7 @@ func TestWriteOut(t *testing.T) {
 			t.Fatal(err)
 		}
 		for j := range b.Units {
-			if err := os.WriteFile(fmt.Sprintf("%s/b%d-u%02d.conf", dir, i, j), b.Only(j).Case().File("nginx.conf").Data, 0o644); err != nil {
+			if err := os.WriteFile(fmt.Sprintf("%s/b%d-u%02d.txtar", dir, i, j), b.Only(j).Case().Print(), 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}
