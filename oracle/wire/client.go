@@ -73,7 +73,21 @@ func (p *Player) send(ctx context.Context, c *conn, s *casefile.Step) error {
 	return nil
 }
 
+// recv takes a recv step. Behind a response that announces the connection's end,
+// that end is waited for: whether a further send meets a closed connection or one
+// that is about to be closed would be chance.
 func (p *Player) recv(ctx context.Context, c *conn, s *casefile.Step) error {
+	if err := p.recvStep(ctx, c, s); err != nil {
+		return err
+	}
+	if c.frame.closing && !c.ended {
+		c.frame.closing = false
+		return p.wait(ctx, c, goal{kind: forLook})
+	}
+	return nil
+}
+
+func (p *Player) recvStep(ctx context.Context, c *conn, s *casefile.Step) error {
 	c.begin(s)
 	c.read(p.buf)
 	if c.satisfied(s) {

@@ -16,6 +16,9 @@ type framer struct {
 	noBody  bool // a response to HEAD
 	head    bool // stop behind the header
 
+	// closing: the message says that the connection ends behind it (RFC 9112 section 9.6).
+	closing bool
+
 	phase phase
 	scan  int // next byte to look at
 	line  int // start of the current line, or of the header
@@ -138,6 +141,8 @@ func (f *framer) body(head []byte, end int) {
 			}
 		case bytes.EqualFold(bytes.TrimSpace(name), []byte("transfer-encoding")):
 			chunked = bytes.HasSuffix(bytes.ToLower(value), []byte("chunked"))
+		case bytes.EqualFold(name, []byte("connection")):
+			f.closing = bytes.EqualFold(value, []byte("close"))
 		}
 	}
 	f.phase = ended

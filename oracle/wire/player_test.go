@@ -97,6 +97,51 @@ close
 	wantEnds(t, "client", r.Clients, "local "+ok)
 }
 
+// Behind a response that says "close" the end is there before the next step.
+func TestAnnouncedEndIsWaitedFor(t *testing.T) {
+	f := newFake(t, func(p *peer) {
+		switch {
+		case len(p.in) > 0 && p.data == nil:
+			p.data = true
+			p.send("HTTP/1.1 200 OK\r\nConnection: Close\r\nContent-Length: 0\r\n\r\n")
+			p.in = nil
+		case p.data != nil:
+			p.close()
+		}
+	})
+	// The server closes one turn after its answer.
+	turns := &turning{fake: f}
+	ctx := context.Background()
+	p, err := NewPlayer(ctx, turns, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	c, err := casefile.Parse("case", []byte("-- nginx.conf --\n-- client 1 --\nsend \"a\"\nrecv response\nsend \"b\"\nrecv response\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Play(ctx, c.Sections); err != nil {
+		t.Fatal(err)
+	}
+	wantEnds(t, "client", p.record.Clients, `closed HTTP/1.1 200 OK\r\nConnection: Close\r\nContent-Length: 0\r\n\r\n`)
+}
+
+// turning lets the server have a turn with each connection whenever nothing else
+// happens, and says that it was awake when that changed something.
+type turning struct{ *fake }
+
+func (f *turning) Probe(ctx context.Context) (engine.Rest, error) {
+	r, err := f.fake.Probe(ctx)
+	for _, p := range f.conns {
+		if r.Asleep && !p.closed && p.data != nil {
+			f.serve(p)
+			r.Asleep = false
+		}
+	}
+	return r, err
+}
+
 func TestEnds(t *testing.T) {
 	do := func(what func(*peer)) func(*peer) {
 		return func(p *peer) {
