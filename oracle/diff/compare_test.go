@@ -62,7 +62,9 @@ func TestEveryDifferenceIsSeen(t *testing.T) {
 		{func(o *observe.Observation) { o.Access["logs/b.log"] = nil }, "access|logs/b.log|0"},
 		{func(o *observe.Observation) { delete(o.Access, "logs/access.log") }, "access|logs/access.log|0"},
 		{func(o *observe.Observation) { o.Errors[0].Text += "!" }, "error|logs/error.log|41"},
-		{func(o *observe.Observation) { o.Errors[0].Text = strings.Replace(o.Errors[0].Text, "[error]", "[crit]", 1) }, "error|logs/error.log|21"},
+		{func(o *observe.Observation) {
+			o.Errors[0].Text = strings.Replace(o.Errors[0].Text, "[error]", "[crit]", 1)
+		}, "error|logs/error.log|21"},
 		{func(o *observe.Observation) { o.Errors = nil }, "error|logs/error.log|0"},
 		{func(o *observe.Observation) { o.Tree[0].Data = []byte("b") }, "tree|html/a|0"},
 		{func(o *observe.Observation) { o.Tree[0].Mode = 0o600 }, "tree|html/a, kind|13"},

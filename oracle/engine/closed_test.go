@@ -105,11 +105,19 @@ func TestKillOfOracleLeavesNothing(t *testing.T) {
 			if n := inNamespace(t, ns); n < 3 {
 				t.Errorf("%d processes in the cell, want agent, master and worker", n)
 			}
+			if kind == engine.Container {
+				if n := containersOf(t, cmd.Process.Pid); n != 1 {
+					t.Errorf("%d containers while the oracle runs, want 1", n)
+				}
+			}
 			if err := cmd.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}
 			_ = cmd.Wait()
 			eventually(t, "the end of all processes of the cell", func() bool { return inNamespace(t, ns) == 0 })
+			if kind == engine.Container {
+				eventually(t, "the removal of the container", func() bool { return containersOf(t, cmd.Process.Pid) == 0 })
+			}
 		})
 	}
 }
@@ -159,4 +167,19 @@ func inNamespace(t *testing.T, ns string) int {
 		}
 	}
 	return n
+}
+
+// containersOf counts the containers that the oracle with this process id has left.
+func containersOf(t *testing.T, pid int) int {
+	t.Helper()
+	d, err := engine.OpenDocker(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	ids, err := d.Containers(t.Context(), pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(ids)
 }

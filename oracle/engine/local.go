@@ -135,6 +135,20 @@ func namespaces() *syscall.SysProcAttr {
 	return a
 }
 
+// Namespaces tells why local cells cannot be had here; nil where they can. Some
+// systems let everybody make namespaces and forbid everything inside: so it is tried.
+func Namespaces() error {
+	said := &limitedBuffer{left: 4096}
+	cmd := &exec.Cmd{
+		Path: "/proc/self/exe", Args: []string{"oracle", agent.Arg, agent.Try},
+		Env: []string{}, Dir: "/", Stderr: said, SysProcAttr: namespaces(),
+	}
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("make namespaces: %w %s (%s)", err, strings.TrimSpace(said.String()), namespaceAdvice)
+	}
+	return nil
+}
+
 // limitedBuffer keeps the first bytes written to it.
 type limitedBuffer struct {
 	mu   sync.Mutex

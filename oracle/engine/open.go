@@ -40,6 +40,8 @@ func Open(ctx context.Context, o Options) (Cell, error) {
 	switch o.Kind {
 	case Local:
 		c, err = openLocal(ctx, o)
+	case Container:
+		c, err = openContainer(ctx, o)
 	default:
 		err = errors.New("want local or container")
 	}

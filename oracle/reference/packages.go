@@ -63,7 +63,7 @@ func fetchLocked(ctx context.Context, cache string, r release, progress func(str
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return t, err
 	}
-	unlock, err := tool.Lock(ctx, dir + ".lock")
+	unlock, err := tool.Lock(ctx, dir+".lock")
 	if err != nil {
 		return t, err
 	}

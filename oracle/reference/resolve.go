@@ -26,37 +26,39 @@ type Pair struct {
 
 // Resolve turns the names of two targets and a kind of cell ("auto", "local" or
 // "container") into what engine.Open needs. Names: "nginx" (the reference), "nginx:VERSION",
-// "proxy" (the program beside this one), or a path. progress is told what takes time.
+// "proxy" (the program beside this one), or a path. progress is told what takes time; it
+// may be nil.
 func Resolve(ctx context.Context, reference, candidate, kind string, progress func(string)) (Pair, error) {
 	var p Pair
 	var err error
-	if p.Reference, err = resolve(ctx, reference, kind, "", progress); err != nil {
-		return p, err
-	}
-	p.Candidate, err = resolve(ctx, candidate, p.Reference.Kind, p.Reference.Target.Root, progress)
-	return p, err
-}
-
-func resolve(ctx context.Context, name, kind, root string, progress func(string)) (engine.Options, error) {
 	if progress == nil {
 		progress = func(string) {}
 	}
+	if p.Reference, err = resolve(ctx, reference, kind, nil, progress); err != nil {
+		return p, err
+	}
+	p.Candidate, err = resolve(ctx, candidate, p.Reference.Kind, &p.Reference, progress)
+	return p, err
+}
+
+// resolve finds one target. base is the reference, if it is known already.
+func resolve(ctx context.Context, name, kind string, base *engine.Options, progress func(string)) (engine.Options, error) {
 	version, isNginx := strings.CutPrefix(name, "nginx:")
+	path := name
 	switch {
 	case name == "nginx":
 		return findNginx(ctx, name, Version, kind, progress)
 	case isNginx:
 		return findNginx(ctx, name, version, kind, progress)
 	case name == "proxy":
-		path, err := findProxy()
-		if err != nil {
+		var err error
+		if path, err = findProxy(); err != nil {
 			return engine.Options{}, err
 		}
-		return binary(ctx, name, path, kind, root, progress)
-	case strings.ContainsRune(name, '/'):
-		return binary(ctx, name, name, kind, root, progress)
+	case !strings.ContainsRune(name, '/'):
+		return engine.Options{}, fmt.Errorf("target %q: want nginx, nginx:VERSION, proxy, or a path with a slash", name)
 	}
-	return engine.Options{}, fmt.Errorf("target %q: want nginx, nginx:VERSION, proxy, or a path with a slash", name)
+	return binary(ctx, name, path, kind, base, progress)
 }
 
 // findProxy finds the in-tree proxy: beside this program, or in bin/ of the tree.
@@ -86,8 +88,8 @@ func findProxy() (string, error) {
 
 // binary is a target that is a program on this machine. A static one is shown
 // the reference's file system, so that both see the same files; one that needs
-// libraries is shown this machine's.
-func binary(ctx context.Context, name, path, kind, root string, progress func(string)) (engine.Options, error) {
+// libraries is shown this machine's, which only a local cell can do.
+func binary(ctx context.Context, name, path, kind string, base *engine.Options, progress func(string)) (engine.Options, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return engine.Options{}, err
@@ -97,15 +99,21 @@ func binary(ctx context.Context, name, path, kind, root string, progress func(st
 		return engine.Options{}, fmt.Errorf("target %s: %w", name, err)
 	}
 	if dynamic {
-		root = "/"
-	} else if root == "" {
-		ref, err := findNginx(ctx, "nginx", Version, kind, progress)
+		if kind == engine.Container {
+			return engine.Options{}, fmt.Errorf("target %s needs this machine's libraries: it can only run in a local cell (--cell local)", name)
+		}
+		return engine.Options{Kind: engine.Local, Target: engine.Target{Name: name, Root: "/", Binary: path}}, nil
+	}
+	if base == nil {
+		o, err := findNginx(ctx, "nginx", Version, kind, progress)
 		if err != nil {
 			return engine.Options{}, err
 		}
-		kind, root = ref.Kind, ref.Target.Root
+		base = &o
 	}
-	return engine.Options{Kind: kind, Target: engine.Target{Name: name, Root: root, Binary: path}}, nil
+	o := *base
+	o.Target.Name, o.Target.Binary = name, path
+	return o, nil
 }
 
 func needsLoader(path string) (bool, error) {
@@ -122,27 +130,90 @@ func needsLoader(path string) (bool, error) {
 	return false, nil
 }
 
-// findNginx finds an nginx: on PATH, or from Debian's packages.
+// findNginx finds nginx VERSION for a kind of cell. In a container: the image
+// nginx:VERSION, else the image of Debian's packages. In a local cell: the nginx on
+// PATH, else Debian's packages. Auto takes the image nginx:VERSION where it can be
+// had, else a local cell, else a container of the packages.
 func findNginx(ctx context.Context, name, version, kind string, progress func(string)) (engine.Options, error) {
 	cache, err := engine.CacheDir()
 	if err != nil {
 		return engine.Options{}, err
 	}
-	if path, _ := onPath(ctx, version); path != "" {
-		return engine.Options{Kind: engine.Local, Target: engine.Target{Name: name, Root: "/", Binary: path}}, nil
+	f := finder{cache: cache, name: name, version: version, progress: progress}
+	switch kind {
+	case engine.Container:
+		return f.container(ctx, true)
+	case engine.Local:
+		return f.local(ctx)
+	case Auto:
+	default:
+		return engine.Options{}, fmt.Errorf("kind of cell %q: want auto, local or container", kind)
 	}
-	if kind == engine.Container {
-		return engine.Options{}, fmt.Errorf("%w: not built", ErrNoContainers)
+	o, noImage := f.container(ctx, false)
+	if noImage == nil {
+		return o, nil
 	}
-	r, err := releaseOf(version)
+	noSpaces := engine.Namespaces()
+	if noSpaces == nil {
+		o, err := f.local(ctx)
+		if err != nil {
+			return o, fmt.Errorf("no nginx %s can be had (oracle doctor tells more):\n%w", version, errors.Join(noImage, err))
+		}
+		return o, nil
+	}
+	if o, err = f.container(ctx, true); err != nil {
+		return o, fmt.Errorf("no cell can be had (oracle doctor tells more):\n%w", errors.Join(noSpaces, err))
+	}
+	return o, nil
+}
+
+type finder struct {
+	cache, name, version string
+	progress             func(string)
+}
+
+// container finds an image; built says whether one may be built from packages.
+func (f finder) container(ctx context.Context, built bool) (engine.Options, error) {
+	o := engine.Options{Kind: engine.Container, Target: engine.Target{Name: f.name}}
+	d, err := engine.OpenDocker(ctx)
 	if err != nil {
-		return engine.Options{}, err
+		return o, fmt.Errorf("%w: %w", ErrNoContainers, err)
 	}
-	t, err := fetch(ctx, cache, r, progress)
+	defer d.Close()
+	var why error
+	if o.Target.Image, why = findImage(ctx, d, f.cache, f.version, f.progress); why == nil {
+		return o, nil
+	}
+	if !built {
+		return o, why
+	}
+	r, err := releaseOf(f.version)
+	if err == nil {
+		o.Target.Image, err = packagesImage(ctx, d, f.cache, r, f.progress)
+	}
 	if err != nil {
-		return engine.Options{}, errors.Join(err, errors.New("no nginx: see oracle doctor"))
+		return o, errors.Join(why, err)
 	}
-	return engine.Options{Kind: engine.Local, Target: engine.Target{Name: name, Root: t.root, Binary: t.binary}}, nil
+	return o, nil
+}
+
+func (f finder) local(ctx context.Context) (engine.Options, error) {
+	o := engine.Options{Kind: engine.Local, Target: engine.Target{Name: f.name}}
+	path, found := onPath(ctx, f.version)
+	if path != "" {
+		o.Target.Root, o.Target.Binary = "/", path
+		return o, nil
+	}
+	r, err := releaseOf(f.version)
+	if err != nil {
+		return o, err
+	}
+	t, err := fetch(ctx, f.cache, r, f.progress)
+	if err != nil && found != "" {
+		return o, fmt.Errorf("%w (and %s)", err, found)
+	}
+	o.Target.Root, o.Target.Binary = t.root, t.binary
+	return o, err
 }
 
 // onPath is the nginx of this machine, if it has that version, and what it is.

@@ -43,6 +43,22 @@ var shown = []string{
 // compiled-in places of Debian's build and of nginx.org's.
 var Scratch = []string{"/run", "/tmp", "/var/lib/nginx", "/var/cache/nginx", "/var/log/nginx"}
 
+// TreeOptions, ScratchOptions and OutputOptions are the mount options of the
+// bounded file systems of a cell.
+func TreeOptions(bytes int64) string {
+	return fmt.Sprintf("size=%d,nr_inodes=%d,mode=0755", bytes, inodes)
+}
+
+// ScratchOptions is described with TreeOptions.
+func ScratchOptions() string {
+	return fmt.Sprintf("size=%d,nr_inodes=%d,mode=0755", scratchBytes, inodes)
+}
+
+// OutputOptions is described with TreeOptions.
+func OutputOptions() string {
+	return fmt.Sprintf("size=%d,nr_inodes=1024,mode=0700", outputBytes)
+}
+
 // buildRoot assembles the cell's file system on a.spec.Mountpoint and makes it
 // the root. Afterwards nothing of the machine is in reach but what was shown.
 func (a *agent) buildRoot() error {
@@ -75,13 +91,13 @@ func (a *agent) buildRoot() error {
 	if b.err == nil {
 		b.err = mount("proc", mp+"/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
 	}
-	b.tmpfs("var", fmt.Sprintf("size=%d,nr_inodes=%d,mode=0755", scratchBytes, inodes))
+	b.tmpfs("var", ScratchOptions())
 	b.dir("var/run")
 	b.dir("var/tmp")
 	b.link("var/run", "run")
 	b.link("var/tmp", "tmp")
-	b.tmpfs("cell", fmt.Sprintf("size=%d,nr_inodes=%d,mode=0755", a.spec.TreeBytes, inodes))
-	b.tmpfs("outputs", fmt.Sprintf("size=%d,nr_inodes=1024,mode=0700", outputBytes))
+	b.tmpfs("cell", TreeOptions(a.spec.TreeBytes))
+	b.tmpfs("outputs", OutputOptions())
 	if b.err != nil {
 		return b.err
 	}
@@ -247,7 +263,7 @@ func (a *agent) resetScratch() error {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return err
 		}
-		if err := empty(dir, filepath.Base(proto.AgentDir)); err != nil {
+		if err := empty(dir); err != nil {
 			return err
 		}
 		dir, err := filepath.EvalSymlinks(dir)

@@ -28,7 +28,7 @@ func (a *agent) reset(files []proto.File) error {
 		return fmt.Errorf("reset: a server is still running (processes %v)", pids)
 	}
 	a.reaper.reset()
-	if err := empty(proto.CellDir, ""); err != nil {
+	if err := empty(proto.CellDir); err != nil {
 		return err
 	}
 	if err := a.resetScratch(); err != nil {
@@ -53,16 +53,13 @@ func (a *agent) reset(files []proto.File) error {
 	return nil
 }
 
-// empty removes everything in dir but the entry named keep.
-func empty(dir, keep string) error {
+// empty removes everything in dir.
+func empty(dir string) error {
 	names, err := os.ReadDir(dir)
 	if err != nil {
 		return err
 	}
 	for _, n := range names {
-		if n.Name() == keep {
-			continue
-		}
 		if err := os.RemoveAll(filepath.Join(dir, n.Name())); err != nil {
 			return err
 		}
@@ -168,9 +165,6 @@ func (w *walker) walk(root string, filesOnly bool) error {
 			return err
 		}
 		if filesOnly && d.IsDir() {
-			if path == proto.AgentDir {
-				return fs.SkipDir
-			}
 			return nil
 		}
 		var st unix.Stat_t

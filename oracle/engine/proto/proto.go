@@ -103,7 +103,7 @@ type Spec struct {
 const (
 	ServerPath = "/usr/sbin/nginx" // the server's binary, the same for every target
 	CellDir    = "/cell"           // the work tree
-	AgentDir   = "/run/oracle"     // the agent's own files; not reachable by the server
+	AgentDir   = "/oracle"         // container: the agent's own files, out of the server's reach
 	UID        = 33                // www-data, in Debian's images and in our cells alike
 	GID        = 33
 	Mark       = 0x6f7263 // SO_MARK of the oracle's own sockets: tells them from the server's
