@@ -38,4 +38,5 @@ type Log struct {
 	Conn   uint64 // connection number, 0 = none
 	Action string // "reading client request line", written as " while …"; empty = none: nginx's log->action
 	Ctx    Context
+	All    bool // debug_connection: every level goes everywhere
 }

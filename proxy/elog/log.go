@@ -31,7 +31,7 @@ var Now = time.Now
 
 // Enabled reports whether an entry of that level would go anywhere: ask before making costly arguments.
 func (l *Log) Enabled(level Level) bool {
-	return l != nil && l.Sink != nil && l.Sink.Enabled(level)
+	return l != nil && l.Sink != nil && (l.All || l.Sink.Enabled(level))
 }
 
 // Err writes one entry. errno is nil or (wraps) a syscall.Errno; a foreign error is printed as its
@@ -67,6 +67,10 @@ func (l *Log) Err(level Level, errno error, format string, args ...any) {
 	}
 	if len(b) > MaxEntry-1 {
 		b = b[:MaxEntry-1]
+	}
+	if list, ok := l.Sink.(*List); ok && l.All {
+		list.write(level, b, true)
+		return
 	}
 	l.Sink.Write(level, b)
 }

@@ -19,7 +19,6 @@ type Target struct {
 // List is the error_log directives of one level of the configuration. It is a Sink.
 type List struct {
 	Targets []*Target // the most talkative first (ngx_log.c, ngx_log_insert)
-	All     bool      // debug_connection: every level goes to every target
 }
 
 // Startup is the copy of entries at warn and graver on the standard error stream, as
@@ -42,16 +41,18 @@ func (s *List) Insert(t *Target) {
 
 // Enabled reports whether the most talkative target takes that level.
 func (s *List) Enabled(l Level) bool {
-	return s.All || len(s.Targets) > 0 && s.Targets[0].Level >= l
+	return len(s.Targets) > 0 && s.Targets[0].Level >= l
 }
 
 // Write hands the entry to each target that takes it. A full disk silences a target for the rest of
 // the second, as nginx does.
-func (s *List) Write(l Level, entry []byte) {
+func (s *List) Write(l Level, entry []byte) { s.write(l, entry, false) }
+
+func (s *List) write(l Level, entry []byte, all bool) {
 	line := append(entry, '\n')
 	console := false
 	for _, t := range s.Targets {
-		if t.Level < l && !s.All {
+		if t.Level < l && !all {
 			break
 		}
 		console = console || t.Console

@@ -129,7 +129,7 @@ func InitConnection(c *ev.Conn) {
 	hc.log = logCtx{conn: c}
 	hc.elog = elog.Log{Conn: c.Number, Action: "waiting for request", Ctx: &hc.log}
 	if c.Log != nil {
-		hc.elog.Sink = c.Log.Sink
+		hc.elog.Sink, hc.elog.All = c.Log.Sink, c.Log.All
 	}
 	c.Log = &hc.elog
 	c.Data = hc

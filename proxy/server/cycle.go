@@ -124,7 +124,7 @@ func (s *server) openAll(c, old *module.Cycle) error {
 		}
 		f.FD = fd
 	}
-	newLog := &elog.Log{Sink: c.NewLog}
+	c.Log = &elog.Log{Sink: c.NewLog}
 	if err := initZones(c, old, log); err != nil {
 		return err
 	}
@@ -136,7 +136,6 @@ func (s *server) openAll(c, old *module.Cycle) error {
 	if err := openListening(c, s.sys); err != nil {
 		return err
 	}
-	c.Log = newLog
 	if !s.opt.test {
 		configureListening(c, s.sys)
 	}

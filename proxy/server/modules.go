@@ -1,7 +1,6 @@
 package server
 
 import (
-	"nginxoracle/proxy/ev"
 	"nginxoracle/proxy/http"
 	"nginxoracle/proxy/module"
 	"nginxoracle/proxy/modules/access"
@@ -130,6 +129,3 @@ func init() {
 		},
 	}}
 }
-
-// configureLoop is what the http engine asks of a worker's loop.
-func configureLoop(*ev.Loop) {}

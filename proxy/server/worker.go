@@ -186,7 +186,9 @@ func (w *worker) listen(m *main_.Conf, workers int) {
 	w.loop.PostEvents = m.Master == 1 && workers > 1 && e.AcceptMutex == 1
 	w.loop.Exclusive = workers > 1
 	w.loop.Resolution = m.TimerResolution
-	configureLoop(w.loop)
+	if e.Debug != nil {
+		w.loop.Accepted = e.Accepted
+	}
 	for _, ls := range c.Listen {
 		if ls.Reuseport && ls.Worker != w.n {
 			continue

@@ -4,6 +4,8 @@ package events
 
 import (
 	"nginxoracle/proxy/elog"
+	"nginxoracle/proxy/ev"
+	"nginxoracle/proxy/inet"
 	"nginxoracle/proxy/module"
 	main_ "nginxoracle/proxy/modules/main"
 )
@@ -15,6 +17,7 @@ type Conf struct {
 	MultiAccept      int
 	AcceptMutex      int
 	AcceptMutexDelay int64 // ms
+	Debug            []inet.CIDR
 
 	EpollEvents, AioRequests int
 }
@@ -44,6 +47,7 @@ func init() {
 	row(Core, "multi_accept", module.Flag, module.FlagSlot(func(c *Conf) *int { return &c.MultiAccept }))
 	row(Core, "accept_mutex", module.Flag, module.FlagSlot(func(c *Conf) *int { return &c.AcceptMutex }))
 	row(Core, "accept_mutex_delay", module.Take1, module.MsecSlot(func(c *Conf) *int64 { return &c.AcceptMutexDelay }))
+	row(Core, "debug_connection", module.Take1, setDebugConnection)
 	row(Epoll, "epoll_events", module.Take1, module.NumSlot(func(c *Conf) *int { return &c.EpollEvents }))
 	row(Epoll, "worker_aio_requests", module.Take1, module.NumSlot(func(c *Conf) *int { return &c.AioRequests }))
 }
@@ -129,4 +133,33 @@ func setUse(cf *module.Conf, _ *module.Directive, conf any) error {
 		return cf.NotSupported("use event_core")
 	}
 	return cf.Emerg(`invalid event type "%s"`, cf.Args[1])
+}
+
+func setDebugConnection(cf *module.Conf, _ *module.Directive, conf any) error {
+	c := conf.(*Conf)
+	if cf.Args[1] == "unix:" {
+		c.Debug = append(c.Debug, inet.CIDR{Family: ev.UNIX})
+		return nil
+	}
+	cidr, lowBits, ok := inet.ParseCIDR(cf.Args[1])
+	if !ok {
+		return cf.NotSupported("debug_connection " + cf.Args[1]) // a name to look up
+	}
+	if lowBits {
+		cf.Warn("low address bits of %s are meaningless", cf.Args[1])
+	}
+	c.Debug = append(c.Debug, cidr)
+	return nil
+}
+
+// Accepted makes the log of a connection from the networks of debug_connection talk of everything
+// (ngx_event_accept.c, ngx_debug_accepted_connection).
+func (c *Conf) Accepted(conn *ev.Conn) {
+	for i := range c.Debug {
+		n := &c.Debug[i]
+		if n.Family == conn.Peer.Family && (n.Family == ev.UNIX || n.Match6(conn.Peer)) {
+			conn.Log.All = true
+			return
+		}
+	}
 }
