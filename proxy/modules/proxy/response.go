@@ -42,7 +42,6 @@ func (c *ctx) ProcessHeader(r *http.Request, u *upstream.Upstream) http.Rc {
 
 func (c *ctx) statusLine(r *http.Request, u *upstream.Upstream, buf []byte) http.Rc {
 	b := &u.Buffer
-	at := c.status.Pos
 	switch c.status.Parse(buf) {
 	case parse.Again:
 		b.Data = b.Start[c.status.Pos:len(buf)]
@@ -50,8 +49,8 @@ func (c *ctx) statusLine(r *http.Request, u *upstream.Upstream, buf []byte) http
 	case parse.OK:
 		b.Data = b.Start[c.status.Pos:len(buf)]
 	default:
-		// taken for an HTTP/0.9 answer; what an earlier read brought of it is gone
-		b.Data = b.Start[at:len(buf)]
+		// taken for an HTTP/0.9 answer, from its first byte on
+		b.Data = buf
 		r.Conn.Log.Err(elog.Error, nil, "upstream sent no valid HTTP/1.0 header")
 		r.Version = http.HTTP9
 		u.State.Status = 200
