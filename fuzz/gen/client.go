@@ -54,6 +54,7 @@ func (u *unit) client(port int, group []target) {
 	var reqs []*request
 	for i, t := range group {
 		q := u.request(t, i == len(group)-1)
+		q.slow = t.slow
 		reqs = append(reqs, q)
 		if q.last {
 			break
@@ -66,6 +67,11 @@ func (u *unit) client(port int, group []target) {
 			all += q.bytes()
 		}
 		s.Steps = append(s.Steps, u.segments(all)...)
+		for _, q := range reqs {
+			if q.slow {
+				s.Steps = append(s.Steps, pause(120))
+			}
+		}
 		for _, q := range reqs {
 			s.Steps = append(s.Steps, u.await(q))
 		}
@@ -83,6 +89,9 @@ func (u *unit) client(port int, group []target) {
 				continue
 			}
 			s.Steps = append(s.Steps, u.segments(raw)...)
+			if q.slow {
+				s.Steps = append(s.Steps, pause(120))
+			}
 			if broken {
 				if i < len(reqs)-1 && u.pct(30) {
 					s.Steps = append(s.Steps, send(reqs[i+1].bytes()))

@@ -111,6 +111,17 @@ func TestDeckReachesEverything(t *testing.T) {
 	}
 }
 
+// Every kind of wrong configuration can be made: no seed makes the generator stumble.
+func TestWrongOnesNeverStumble(t *testing.T) {
+	g := generator(t, 1)
+	for i := range uint64(3000) {
+		text := g.Wrong(1, i).Print()
+		if _, err := casefile.Parse("wrong", text); err != nil {
+			t.Fatalf("wrong configuration %d: %v", i, err)
+		}
+	}
+}
+
 func FuzzGenerator(f *testing.F) {
 	f.Add([]byte("seed"))
 	g, err := New(Options{Units: 2})

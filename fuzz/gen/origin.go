@@ -68,7 +68,9 @@ func steady(steps []casefile.Step, all bool) []casefile.Step {
 				out = append(out, step(casefile.Settle))
 			}
 		case casefile.Reset:
-			if last := len(out) - 1; last < 0 || out[last].Op != casefile.Settle {
+			if !all && answered {
+				out = append(out, recv(casefile.None))
+			} else if last := len(out) - 1; last < 0 || out[last].Op != casefile.Settle {
 				out = append(out, step(casefile.Settle))
 			}
 		case casefile.Recv:

@@ -298,7 +298,7 @@ func (u *unit) fProxyTimeout() {
 		u.put(n, "error_page", "504 =200 /a.txt")
 	}
 	u.timers = 2
-	u.proxied(s, p)
+	u.proxied(s, p).slow = true
 }
 
 func (u *unit) fRefused() {

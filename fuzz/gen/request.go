@@ -14,6 +14,7 @@ type request struct {
 	body                    string // as sent: chunked already, when it is
 	last                    bool   // asks for, or brings, the connection's end
 	head                    bool
+	slow                    bool // see target
 }
 
 // bytes is the request as it is sent.

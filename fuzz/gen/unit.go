@@ -82,6 +82,7 @@ type target struct {
 	headers []string
 	body    bool // wants a request body
 	proxied bool
+	slow    bool // only a short timer brings the answer
 }
 
 func (u *unit) ok(names ...string) bool {

@@ -207,7 +207,7 @@ func twice(u *unit, top *[]*conftree.Node) {
 }
 
 func unknown(u *unit, top *[]*conftree.Node) {
-	insert(u, top, u.dir(u.pick("nonsense", "Root", "server_names", "proxypass", "http2_push_preload", "ssl", `"quoted"`, "$var", "return200", "{", "if(", "-", "tcp", "proxy_", "locations"), u.pick("", "on", "a b c")))
+	insert(u, top, raw(u.pick("nonsense", "Root", "server_names", "proxypass", "http2_push_preload", "ssl", `"quoted"`, "$var", "return200", "{", "if(", "-", "tcp", "proxy_", "locations"), u.pick("", "on", "a b c")))
 }
 
 func misblock(u *unit, top *[]*conftree.Node) {
@@ -223,25 +223,35 @@ func badVariable(u *unit, top *[]*conftree.Node) {
 	s := u.servers[0].node
 	switch u.n(7) {
 	case 0:
-		u.put(s, "add_header", "X-V "+u.pick(v, `"`+v+`"`))
+		put(s, "add_header", "X-V "+u.pick(v, `"`+v+`"`))
 	case 1:
-		u.put(s, "set", v+" "+v)
+		put(s, "set", v+" "+v)
 	case 2:
-		u.put(s, "set", u.pick("x", "$", "$x", "${x}", "$uri", "$args", "$host", "$http_x", "$arg_z")+" 1")
+		put(s, "set", u.pick("x", "$", "$x", "${x}", "$uri", "$args", "$host", "$http_x", "$arg_z")+" 1")
 	case 3:
-		u.put(s, "return", "200 "+v)
+		put(s, "return", "200 "+v)
 	case 4:
-		u.put(s, "root", "/x"+v)
+		put(s, "root", "/x"+v)
 	case 5:
-		(*top)[2].Add(u.dir("log_format", "u00_v "+v))
+		(*top)[2].Add(raw("log_format", "u00_v "+v))
 	default:
-		s.Add(conftree.B(u.dir("if", "("+v+" "+u.pick("=", "~", "!~", "!=", "~*", "==", "<", "!")+" "+u.pick("x)", "(x", "[)", "a b)", ")", "x) )")).Words))
+		s.Add(conftree.B([]string{"if", "("+v+" "+u.pick("=", "~", "!~", "!=", "~*", "==", "<", "!")+" "+u.pick("x)", "(x", "[)", "a b)", ")", "x) )")}))
 	}
 }
 
 func badInclude(u *unit, top *[]*conftree.Node) {
-	insert(u, top, u.dir("include", u.pick("conf/*.conf", "conf/nope.conf", "conf/nope*.conf", "conf/one.conf", "conf/bad.conf", "conf/open.conf", "conf", "/nope/x", `""`, "conf/[", "conf/?ne.conf", "nginx.conf")))
+	insert(u, top, raw("include", u.pick("conf/*.conf", "conf/nope.conf", "conf/nope*.conf", "conf/one.conf", "conf/bad.conf", "conf/open.conf", "conf", "/nope/x", `""`, "conf/[", "conf/?ne.conf", "nginx.conf")))
 }
+
+// raw makes a node out of text as it stands, which need not be made of whole tokens.
+func raw(name, args string) *conftree.Node {
+	if args == "" {
+		return conftree.N(name)
+	}
+	return conftree.N(name, args)
+}
+
+func put(n *conftree.Node, name, args string) { n.Add(raw(name, args)) }
 
 // special are mistakes that need more than one word.
 func special(u *unit, top *[]*conftree.Node) {

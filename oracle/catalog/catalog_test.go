@@ -1,0 +1,152 @@
+package catalog
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"nginxoracle/oracle/casefile"
+	"nginxoracle/oracle/diff"
+)
+
+func sample(t *testing.T) *casefile.Case {
+	t.Helper()
+	c, err := casefile.Parse("x", []byte("# t\n-- nginx.conf --\nevents {}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func setMeta(t *testing.T, e *Entry, kv ...string) {
+	t.Helper()
+	for i := 0; i < len(kv); i += 2 {
+		set := false
+		for j := range e.Case.Meta {
+			if e.Case.Meta[j].Key == kv[i] {
+				e.Case.Meta[j].Value, set = kv[i+1], true
+			}
+		}
+		if !set {
+			e.Case.Meta = append(e.Case.Meta, casefile.Field{Key: kv[i], Value: kv[i+1]})
+		}
+	}
+	if err := WriteFile(e.Path, e.Case.Print()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAddNumbersAndReopens(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "corpus")
+	c, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, slug := range []string{"one", "two"} {
+		if _, err := c.Add(Fresh{Signature: "s " + slug, Slug: slug, Title: slug, Seed: "1/2/3", Case: sample(t)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, ".tmp-left"), []byte("half a fi"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(again.Entries) != 2 || again.Entries[1].ID != "F-0002" || again.Find("s two") == nil || again.Find("s three") != nil {
+		t.Fatalf("entries after reopening: %+v", again.Entries)
+	}
+	if base := filepath.Base(again.Entries[0].Path); base != "F-0001-one.txtar" {
+		t.Errorf("file name %s", base)
+	}
+}
+
+func TestOpenRefusesWrongEntries(t *testing.T) {
+	for name, meta := range map[string]string{
+		"no status":         "finding: F-0001\nsignature: s\n",
+		"another number":    "finding: F-0002\nstatus: new\nsignature: s\n",
+		"no signature":      "finding: F-0001\nstatus: new\n",
+		"no reason":         "finding: F-0001\nstatus: divergence\nsignature: s\ndecision: D-1\n",
+		"no such life":      "finding: F-0001\nstatus: wontfix\nsignature: s\n",
+		"no nginx.conf":     "",
+		"divergence, whole": "finding: F-0001\nstatus: divergence\nsignature: s\nreason: r\ndecision: 4\n",
+	} {
+		dir := t.TempDir()
+		text := "# t\n" + meta
+		if meta != "" {
+			text += "-- nginx.conf --\nevents {}\n"
+		}
+		if err := os.WriteFile(filepath.Join(dir, "F-0001-x.txtar"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Open(dir)
+		if want := name != "divergence, whole"; (err != nil) != want {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
+
+func TestCheckTellsTheFourWays(t *testing.T) {
+	dir := t.TempDir()
+	c, err := Open(filepath.Join(dir, "corpus"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	add := func(slug string, kv ...string) {
+		e, err := c.Add(Fresh{Signature: slug, Slug: slug, Title: slug, Case: sample(t)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		setMeta(t, e, kv...)
+	}
+	div := []string{"status", "divergence", "reason", "r", "decision", "1"}
+	add("fixed-agrees", "status", "fixed")
+	add("fixed-differs", "status", "fixed")
+	add("div-as-recorded", div...)
+	add("div-agrees", div...)
+	add("div-otherwise", div...)
+	add("left")
+	add("fixed-wavers", "status", "fixed")
+	add("fixed-no-verdict", "status", "fixed")
+	seen := map[string]Judged{
+		"fixed-agrees":     {Verdict: diff.Agree},
+		"fixed-differs":    {Verdict: diff.Differ, Signature: "x"},
+		"div-as-recorded":  {Verdict: diff.Differ, Signature: "div-as-recorded"},
+		"div-agrees":       {Verdict: diff.Agree},
+		"div-otherwise":    {Verdict: diff.Differ, Signature: "another"},
+		"fixed-wavers":     {Verdict: diff.Unstable},
+		"fixed-no-verdict": {},
+	}
+	page := filepath.Join(dir, "FINDINGS.md")
+	got := map[string]Kind{}
+	for _, k := range c.Check(context.Background(), page, dir, func(_ context.Context, e *Entry) Judged { return seen[e.Signature()] }) {
+		name := "page"
+		if k.Entry != nil {
+			name = k.Entry.Signature()
+		}
+		got[name] = k.Kind
+	}
+	want := map[string]Kind{"page": Stale, "fixed-differs": Differs, "div-agrees": Stale, "div-otherwise": Stale, "left": Differs, "fixed-wavers": Wavering, "fixed-no-verdict": Broken}
+	for name, k := range want {
+		if got[name] != k {
+			t.Errorf("%s: %v, want %v", name, got[name], k)
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("complaints: %v", got)
+	}
+	if err := WriteFile(page, c.Page(dir)); err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range c.Check(context.Background(), page, dir, func(_ context.Context, e *Entry) Judged { return seen[e.Signature()] }) {
+		if k.Entry == nil {
+			t.Errorf("a fresh page is complained of: %s", k.Text)
+		}
+	}
+	if p := string(c.Page(dir)); !strings.Contains(p, "[F-0003](corpus/F-0003-div-as-recorded.txtar)") || !strings.Contains(p, "why it stays: r") {
+		t.Errorf("page:\n%s", p)
+	}
+}
