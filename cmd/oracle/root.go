@@ -25,6 +25,8 @@ var commands = []func(*options) *cobra.Command{
 	newFuzz,
 	newMinimize,
 	newFindings,
+	newCoverage,
+	newExplain,
 	newBench,
 	newBenchRole,
 	newCellAgent,

@@ -235,7 +235,7 @@ func badVariable(u *unit, top *[]*conftree.Node) {
 	case 5:
 		(*top)[2].Add(raw("log_format", "u00_v "+v))
 	default:
-		s.Add(conftree.B([]string{"if", "("+v+" "+u.pick("=", "~", "!~", "!=", "~*", "==", "<", "!")+" "+u.pick("x)", "(x", "[)", "a b)", ")", "x) )")}))
+		s.Add(conftree.B([]string{"if", "(" + v + " " + u.pick("=", "~", "!~", "!=", "~*", "==", "<", "!") + " " + u.pick("x)", "(x", "[)", "a b)", ")", "x) )")}))
 	}
 }
 
