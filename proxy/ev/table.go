@@ -135,6 +135,7 @@ func (l *Loop) Reusable(c *Conn, on bool) {
 		}
 		c.reusePrev, c.reuseNext = nil, nil
 		t.reusable--
+		Stats.Waiting.Add(-1)
 	}
 	c.Reusable = on
 	if on {
@@ -146,6 +147,7 @@ func (l *Loop) Reusable(c *Conn, on bool) {
 		}
 		t.reuseHead = c
 		t.reusable++
+		Stats.Waiting.Add(1)
 	}
 }
 

@@ -243,6 +243,8 @@ func createRequest(c *ev.Conn) *Request {
 	}
 	r.Variables = vars
 	r.StartSec, r.StartMsec = c.Loop.Now()
+	r.setStat(statReading)
+	ev.Stats.Requests.Add(1)
 	if n := len(hc.busy); n > 0 {
 		r.headerIn = hc.busy[n-1]
 	} else {
@@ -329,6 +331,7 @@ func closeConnection(c *ev.Conn) {
 		hc = d.HC
 	}
 	c.Destroyed = true
+	ev.Stats.Active.Add(-1)
 	c.Loop.CloseConn(c)
 	if hc != nil {
 		hc.worker.putConn(hc)

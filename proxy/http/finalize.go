@@ -352,6 +352,7 @@ func (r *Request) free(rc Rc) {
 		return
 	}
 	r.runCleanup()
+	r.setStat(statNone)
 	if rc > 0 && (r.HeadersOut.Status == 0 || c.Sent == 0) {
 		r.HeadersOut.Status = int(rc)
 	}

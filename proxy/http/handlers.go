@@ -17,3 +17,6 @@ const (
 // FlushVariable forgets an indexed variable's value when that may have changed
 // (ngx_http_script_flush_no_cacheable_variables).
 func (r *Request) FlushVariable(i int) { r.flush(i) }
+
+// SetHandler makes h answer for the location that is being read; it is called by a directive.
+func SetHandler(cf *module.Conf, h Handler) { cf.Ctx.(*ConfCtx).Loc[0].(*CoreLoc).Handler = h }

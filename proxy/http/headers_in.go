@@ -377,5 +377,6 @@ func (r *Request) processRequest() {
 	c.Read.Handler = requestHandler
 	c.Write.Handler = requestHandler
 	r.ReadHandler = blockReading
+	r.setStat(statWriting)
 	handler(r)
 }

@@ -331,6 +331,7 @@ type Request struct {
 	PreserveBody, AllowRanges, SingleRange, DisableNotModified                 bool
 	StatRegular, IgnoreContentEncoding, BufferedPostpone                       bool
 	Buffered                                                                   int
+	stat                                                                       statKind
 }
 
 // State names where a request is (ngx_http_state_e).

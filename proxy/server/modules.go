@@ -4,10 +4,14 @@ import (
 	"nginxoracle/proxy/http"
 	"nginxoracle/proxy/module"
 	"nginxoracle/proxy/modules/access"
+	"nginxoracle/proxy/modules/addition"
 	"nginxoracle/proxy/modules/autoindex"
 	"nginxoracle/proxy/modules/core"
+	"nginxoracle/proxy/modules/empty_gif"
 	"nginxoracle/proxy/modules/events"
+	"nginxoracle/proxy/modules/gunzip"
 	"nginxoracle/proxy/modules/gzip"
+	"nginxoracle/proxy/modules/gzip_static"
 	"nginxoracle/proxy/modules/headers"
 	"nginxoracle/proxy/modules/index"
 	"nginxoracle/proxy/modules/log"
@@ -15,10 +19,12 @@ import (
 	mapmod "nginxoracle/proxy/modules/map"
 	"nginxoracle/proxy/modules/not_modified"
 	"nginxoracle/proxy/modules/proxy"
+	"nginxoracle/proxy/modules/random_index"
 	"nginxoracle/proxy/modules/range_filter"
 	"nginxoracle/proxy/modules/rewrite"
 	"nginxoracle/proxy/modules/split_clients"
 	"nginxoracle/proxy/modules/static"
+	"nginxoracle/proxy/modules/stub_status"
 	"nginxoracle/proxy/modules/try_files"
 	"nginxoracle/proxy/modules/upstream"
 	"nginxoracle/proxy/modules/upstream_hash"
@@ -37,10 +43,12 @@ var httpModules = []*http.Module{
 	upstream.Module,
 
 	static.Module,
-	// gzip_static, dav
+	gzip_static.Module,
+	// dav
 	autoindex.Module,
 	index.Module,
-	// random_index, mirror
+	random_index.Module,
+	// mirror
 	try_files.Module,
 	// auth_request, auth_basic
 	access.Module,
@@ -51,13 +59,16 @@ var httpModules = []*http.Module{
 	rewrite.Module,
 	// ssl
 	proxy.Module,
-	// fastcgi, uwsgi, scgi, grpc, memcached, empty_gif, browser, secure_link, flv, mp4
+	// fastcgi, uwsgi, scgi, grpc, memcached
+	empty_gif.Module,
+	// browser, secure_link, flv, mp4
 	upstream_hash.Module,
 	upstream_ip_hash.Module,
 	upstream_least_conn.Module,
 	upstream_random.Module,
 	upstream_keepalive.Module,
-	// zone, stub_status
+	// zone
+	stub_status.Module,
 
 	http.WriteFilterModule,
 	http.HeaderFilterModule,
@@ -65,7 +76,10 @@ var httpModules = []*http.Module{
 	range_filter.Header,
 	gzip.Module,
 	http.PostponeFilterModule,
-	// ssi, charset, sub, addition, gunzip, userid
+	// ssi, charset, sub
+	addition.Module,
+	gunzip.Module,
+	// userid
 	headers.Module,
 	http.CopyFilterModule,
 	range_filter.Body,
