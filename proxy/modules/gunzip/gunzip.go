@@ -165,13 +165,14 @@ func (g *ctx) feed(r *http.Request) bool {
 		if cl == nil {
 			return false
 		}
-		g.inBuf = cl.Buf
+		b := cl.Buf
+		g.inBuf = b
 		g.in = cl.Next
 		r.FreeChain(cl)
 		switch {
-		case g.inBuf.LastBuf, g.inBuf.LastInChain:
+		case b.LastBuf, b.LastInChain:
 			g.flush = zlib.Finish
-		case g.inBuf.Flush:
+		case b.Flush:
 			g.flush = zlib.SyncFlush
 		}
 	}
@@ -225,6 +226,9 @@ func (g *ctx) inflate(r *http.Request) (more, ok bool) {
 	}
 	if g.inBuf != nil {
 		g.inBuf.Data = data[taken:]
+		if taken == len(data) {
+			g.inBuf = nil // its owner may fill it again
+		}
 	}
 	g.written += given
 	g.room -= given

@@ -179,13 +179,14 @@ func (g *ctx) feed(r *http.Request) bool {
 		if cl == nil {
 			return false
 		}
-		g.inBuf = cl.Buf
+		b := cl.Buf
+		g.inBuf = b
 		g.in = cl.Next
 		r.FreeChain(cl)
 		switch {
-		case g.inBuf.LastBuf:
+		case b.LastBuf:
 			g.flush = zlib.Finish
-		case g.inBuf.Flush:
+		case b.Flush:
 			g.flush = zlib.SyncFlush
 		}
 	}
@@ -238,6 +239,9 @@ func (g *ctx) deflate(r *http.Request) (more, ok bool) {
 	}
 	if g.inBuf != nil {
 		g.inBuf.Data = data[taken:]
+		if taken == len(data) {
+			g.inBuf = nil // its owner may fill it again
+		}
 	}
 	g.written += given
 	g.room -= given
