@@ -95,7 +95,7 @@ func keepaliveHandler(rev *ev.Event) {
 		return
 	case n == 0:
 		hc.log.off, c.Log.Action = true, ""
-		c.Log.Err(logInfo, nil, "client %s closed keepalive connection", c.PeerText)
+		c.Log.Err(logInfo, c.Errno, "client %s closed keepalive connection", c.PeerText)
 		closeConnection(c)
 		return
 	}
