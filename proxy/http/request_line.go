@@ -41,6 +41,9 @@ func (r *Request) readRequestLine() {
 		res := r.line.Parse(h.b[:h.last])
 		// An error page obeys what is known already: HEAD has no body, HTTP/0.9 no header.
 		r.Method = Method(r.line.Method)
+		if p := r.line.ProtoStart; p >= 0 {
+			r.Protocol = h.b[p:p]
+		}
 		if res == parse.OK || res == parse.Invalid09 {
 			r.Version = r.line.Version
 		}
@@ -146,7 +149,7 @@ func (r *Request) processURI() bool {
 		}
 		uri, ext, _, res := parse.ComplexURI(r.uriBuf[:0], l, b[:r.headerIn.last], r.CoreSrv().MergeSlashes != 0)
 		if res != parse.OK {
-			r.URI = nil
+			r.URI = r.uriBuf[:0]
 			r.Conn.Log.Err(logInfo, nil, "client sent invalid request")
 			r.Finalize(400)
 			return false
@@ -164,7 +167,8 @@ func (r *Request) processURI() bool {
 	}
 	r.UnparsedURI = b[l.URIStart:l.URIEnd]
 	r.ValidUnparsedURI = !l.EmptyPath
-	if l.ArgsStart >= 0 && l.ArgsEnd > l.ArgsStart {
+	// Arguments cut short by a fragment are there even when they are empty.
+	if l.ArgsStart >= 0 && (l.ArgsEnd > l.ArgsStart || l.ArgsEnd < l.URIEnd) {
 		r.Args = b[l.ArgsStart:l.ArgsEnd]
 	}
 	return true

@@ -33,6 +33,9 @@ func (u *Upstream) sendRequest(r *http.Request, doWrite bool) {
 		} else if c.Write.TimerSet {
 			c.Loop.DelTimer(&c.Write)
 		}
+		if c.Write.Ready && !u.uncork(r) {
+			return
+		}
 		if c.Read.Ready {
 			c.Loop.Post(&c.Read)
 		}
@@ -41,6 +44,9 @@ func (u *Upstream) sendRequest(r *http.Request, doWrite bool) {
 
 	if c.Write.TimerSet {
 		c.Loop.DelTimer(&c.Write)
+	}
+	if !u.uncork(r) {
+		return
 	}
 	if !u.Conf.PreserveOutput {
 		u.writeHandler = dummyHandler
@@ -55,6 +61,21 @@ func (u *Upstream) sendRequest(r *http.Request, doWrite bool) {
 			processHeader(r, u)
 		}
 	}
+}
+
+// uncork has the kernel send what tcp_nopush held back; false: the request has been ended.
+func (u *Upstream) uncork(r *http.Request) bool {
+	c := u.Peer.Conn
+	if c.TCPNopush != ev.TCPSet {
+		return true
+	}
+	if err := c.Cork(false); err != nil {
+		c.Log.Err(elog.Crit, err, "setsockopt(!TCP_CORK) failed")
+		u.finalize(r, codeInternal)
+		return false
+	}
+	c.TCPNopush = ev.TCPUnset
+	return true
 }
 
 func dummyHandler(*http.Request, *Upstream) {}

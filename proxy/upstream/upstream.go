@@ -293,6 +293,9 @@ func (u *Upstream) connect(r *http.Request) {
 	u.writeHandler = sendRequestHandler
 	u.readHandler = processHeader
 	c.Log = r.Conn.Log
+	if r.Conn.TCPNopush == ev.TCPDisabled {
+		c.TCPNopush = ev.TCPDisabled
+	}
 	u.wOut, u.wLast = nil, &u.wOut
 
 	if u.requestSent && u.reinit(r) != http.OK {
