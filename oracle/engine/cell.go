@@ -241,6 +241,20 @@ func (c *cell) Probe(ctx context.Context) (Rest, error) {
 	return Rest(ans.Probe), nil
 }
 
+// Asleep tells whether all threads of the server sleep at this moment: the cheap
+// part of Probe.
+func (c *cell) Asleep(ctx context.Context) (bool, error) {
+	if c.remote {
+		r, err := c.Probe(ctx)
+		return r.Asleep || !r.Alive, err
+	}
+	asleep, err := c.prober.Asleep()
+	if err != nil {
+		return false, fmt.Errorf("cell %s: look at its threads: %w", c.info.Target, err)
+	}
+	return asleep, nil
+}
+
 // Close ends the cell and everything in it.
 func (c *cell) Close() error {
 	c.closing.Do(func() {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -53,6 +54,11 @@ func (p *Player) clientStep(ctx context.Context, c *conn) error {
 }
 
 func (p *Player) send(ctx context.Context, c *conn, s *casefile.Step) error {
+	if c.pc > 0 && c.steps[c.pc-1].Op == casefile.Recv && !c.ended {
+		if err := p.decided(ctx); err != nil {
+			return err
+		}
+	}
 	c.out = bytes.Join(s.Data, nil)
 	c.flush()
 	if len(c.out) == 0 {
@@ -72,6 +78,39 @@ func (p *Player) send(ctx context.Context, c *conn, s *casefile.Step) error {
 	c.stalled = false
 	return nil
 }
+
+// decided waits until the server has done what it does behind a response: a
+// server that closes the connection (nginx does so even behind some responses that
+// say keep-alive) has closed it then, and the next send meets a closed connection
+// always, not by chance.
+func (p *Player) decided(ctx context.Context) error {
+	cell, ok := p.cell.(sleeper)
+	if !ok {
+		return p.wait(ctx, nil, goal{kind: forRest})
+	}
+	for began := p.now(); ; {
+		asleep, err := cell.Asleep(ctx)
+		if err != nil {
+			return fmt.Errorf("look at the server: %w", err)
+		}
+		if asleep {
+			return nil
+		}
+		if p.now().Sub(began) > awakeLimit {
+			return p.wait(ctx, nil, goal{kind: forRest})
+		}
+		if err := nap(p.ep, awakeNap); err != nil {
+			return err
+		}
+	}
+}
+
+// A server that answers is asleep again microseconds later. One that is awake
+// for longer has other work, which the full look knows to wait for.
+const (
+	awakeNap   = 10 * time.Microsecond
+	awakeLimit = 2 * time.Millisecond
+)
 
 // recv takes a recv step. Behind a response that announces the connection's end,
 // that end is waited for: whether a further send meets a closed connection or one

@@ -27,6 +27,12 @@ type Cell interface {
 	Probe(ctx context.Context) (engine.Rest, error)
 }
 
+// sleeper is what a cell may have besides: a look at the server's threads alone,
+// much cheaper than Probe.
+type sleeper interface {
+	Asleep(ctx context.Context) (bool, error)
+}
+
 // Player plays the scripts of one started server. It is used by one goroutine.
 type Player struct {
 	cell    Cell

@@ -115,6 +115,39 @@ func (p *Prober) Rest(master int, mine Mine) (Rest, error) {
 	return r, err
 }
 
+// Asleep tells whether all threads sleep at this moment, of the processes that
+// the last Rest has found. It costs one read a thread and looks at no queue: it is
+// for a caller who knows by other means that the server has taken everything.
+func (p *Prober) Asleep() (bool, error) {
+	if len(p.procs) == 0 {
+		if err := p.list(); err != nil {
+			return false, err
+		}
+	}
+	for _, q := range p.procs {
+		if len(q.threads) == 0 {
+			if err := p.forget(q); err != nil {
+				return false, err
+			}
+		}
+		for i := range q.threads {
+			s, err := p.state(&q.threads[i])
+			switch {
+			case err != nil:
+				return false, err
+			case s == vanished: // a thread or its process has ended
+				if err := p.list(); err != nil {
+					return false, err
+				}
+				return false, p.forget(q)
+			case s == awake:
+				return false, nil
+			}
+		}
+	}
+	return true, nil
+}
+
 // sweep reads all threads; asleep is false as soon as one is not. The first sweep
 // notes every thread's count of turns, the second one compares it.
 func (p *Prober) sweep(r *Rest, first bool) (asleep bool, err error) {
