@@ -29,6 +29,7 @@ var commands = []func(*options) *cobra.Command{
 	newExplain,
 	newBench,
 	newBenchRole,
+	newImage,
 	newCellAgent,
 }
 

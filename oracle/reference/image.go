@@ -38,11 +38,8 @@ func findImage(ctx context.Context, d *engine.Docker, cache, version string, pro
 	if ok {
 		return image, nil
 	}
-	note := filepath.Join(cache, "no-image-"+strings.ReplaceAll(image, ":", "-"))
-	if st, err := os.Stat(note); err == nil && time.Since(st.ModTime()) < pullAgain {
-		text, err := os.ReadFile(note)
-		return "", errors.Join(fmt.Errorf("%s; not tried again before %s (remove %s to try now)",
-			text, st.ModTime().Add(pullAgain).Format(time.TimeOnly), note), err)
+	if text := pullNote(cache, image); text != "" {
+		return "", errors.New(text)
 	}
 	progress("pulling " + image)
 	ctx, cancel := context.WithTimeout(ctx, pullLimit)
@@ -51,9 +48,28 @@ func findImage(ctx context.Context, d *engine.Docker, cache, version string, pro
 		if err := os.MkdirAll(cache, 0o755); err != nil {
 			return "", err
 		}
-		return "", errors.Join(err, os.WriteFile(note, []byte(err.Error()), 0o644))
+		return "", errors.Join(err, os.WriteFile(notePath(cache, image), []byte(err.Error()), 0o644))
 	}
 	return image, nil
+}
+
+func notePath(cache, image string) string {
+	return filepath.Join(cache, "no-image-"+strings.ReplaceAll(image, ":", "-"))
+}
+
+// pullNote tells how the last pull failed, if that was not long ago.
+func pullNote(cache, image string) string {
+	note := notePath(cache, image)
+	st, err := os.Stat(note)
+	if err != nil || time.Since(st.ModTime()) >= pullAgain {
+		return ""
+	}
+	text, err := os.ReadFile(note)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%s; a pull is not tried again before %s (to try now: rm %s)",
+		text, st.ModTime().Add(pullAgain).Format(time.TimeOnly), note)
 }
 
 // packagesImage is the image made of Debian's packages: found, or built in seconds.
