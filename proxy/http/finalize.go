@@ -370,6 +370,7 @@ func (r *Request) free(rc Rc) {
 	c.Destroyed = true
 	r.freed = true
 	r.removeTempFiles()
+	r.runLast()
 	r.pool.reset()
 	r.HC.worker.putRequest(r)
 }

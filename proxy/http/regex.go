@@ -41,6 +41,9 @@ func CompileRegex(cf *module.Conf, pattern string, caseless bool) (*Regex, error
 	return re, nil
 }
 
+// Pattern is the pattern alone: matching it sets nothing in a request.
+func (re *Regex) Pattern() *pcre.Regexp { return re.re }
+
 // Exec matches s and sets the request's captures and the named variables: OK, Declined
 // or Error (ngx_http_regex_exec). Captures and variables are pieces of s.
 func (re *Regex) Exec(r *Request, s []byte) Rc {

@@ -300,6 +300,7 @@ type Request struct {
 	LingeringTime             int64
 	Log                       *elog.Log
 	cleanup                   []func()
+	last                      []lasting
 
 	LimitRateSet, LimitRateAfterSet bool
 

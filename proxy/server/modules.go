@@ -9,6 +9,7 @@ import (
 	"nginxoracle/proxy/modules/core"
 	"nginxoracle/proxy/modules/empty_gif"
 	"nginxoracle/proxy/modules/events"
+	"nginxoracle/proxy/modules/geo"
 	"nginxoracle/proxy/modules/gunzip"
 	"nginxoracle/proxy/modules/gzip"
 	"nginxoracle/proxy/modules/gzip_static"
@@ -21,6 +22,8 @@ import (
 	"nginxoracle/proxy/modules/proxy"
 	"nginxoracle/proxy/modules/random_index"
 	"nginxoracle/proxy/modules/range_filter"
+	"nginxoracle/proxy/modules/realip"
+	"nginxoracle/proxy/modules/referer"
 	"nginxoracle/proxy/modules/rewrite"
 	"nginxoracle/proxy/modules/split_clients"
 	"nginxoracle/proxy/modules/static"
@@ -52,10 +55,12 @@ var httpModules = []*http.Module{
 	try_files.Module,
 	// auth_request, auth_basic
 	access.Module,
-	// limit_conn, limit_req, realip, geo
+	// limit_conn, limit_req
+	realip.Module,
+	geo.Module,
 	mapmod.Module,
 	split_clients.Module,
-	// referer
+	referer.Module,
 	rewrite.Module,
 	// ssl
 	proxy.Module,
