@@ -85,8 +85,8 @@ func (s *stored) move() bool {
 	}
 	err := ev.Rename(s.from, s.to)
 	if errors.Is(err, syscall.ENOENT) {
-		if err := createFullPath(s.to, s.access|(s.access&0o444)>>2); err != nil {
-			s.crit(err, "mkdir() \"%s\" failed", s.to)
+		if dir, err := createFullPath(s.to, s.access|(s.access&0o444)>>2); err != nil {
+			s.crit(err, "mkdir() \"%s\" failed", dir)
 			return false
 		}
 		err = ev.Rename(s.from, s.to)
@@ -155,16 +155,17 @@ func (s *stored) copyTo(name string) bool {
 	return true
 }
 
-// createFullPath makes the folders above a name (ngx_create_full_path).
-func createFullPath(name string, access uint32) error {
+// createFullPath makes the folders above a name; with an error, which of them failed
+// (ngx_create_full_path).
+func createFullPath(name string, access uint32) (string, error) {
 	for i := 1; i < len(name); i++ {
 		if name[i] != '/' {
 			continue
 		}
 		err := ev.Mkdir(name[:i], access)
 		if err != nil && !errors.Is(err, syscall.EEXIST) && !errors.Is(err, syscall.EACCES) {
-			return err
+			return name[:i], err
 		}
 	}
-	return nil
+	return "", nil
 }
