@@ -28,6 +28,7 @@ import (
 	"nginxoracle/proxy/modules/split_clients"
 	"nginxoracle/proxy/modules/static"
 	"nginxoracle/proxy/modules/stub_status"
+	"nginxoracle/proxy/modules/sub_filter"
 	"nginxoracle/proxy/modules/try_files"
 	"nginxoracle/proxy/modules/upstream"
 	"nginxoracle/proxy/modules/upstream_hash"
@@ -81,7 +82,8 @@ var httpModules = []*http.Module{
 	range_filter.Header,
 	gzip.Module,
 	http.PostponeFilterModule,
-	// ssi, charset, sub
+	// ssi, charset
+	sub_filter.Module,
 	addition.Module,
 	gunzip.Module,
 	// userid
