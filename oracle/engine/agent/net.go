@@ -3,6 +3,7 @@ package agent
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -102,8 +103,18 @@ func (a *agent) listenUnix(addr string) ([]int, error) {
 		return nil, fmt.Errorf("socket: %w", err)
 	}
 	fds := []int{fd}
+	var folder unix.Stat_t
+	if err := unix.Stat(filepath.Dir(path), &folder); err != nil {
+		return fds, fmt.Errorf("bind %s: %w", addr, err)
+	}
 	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: path}); err != nil {
 		return fds, fmt.Errorf("bind %s: %w", addr, err)
+	}
+	// A listing shows times: the socket's and its folder's must not be the clock's.
+	for _, p := range []string{path, filepath.Dir(path)} {
+		if err := unix.UtimesNanoAt(unix.AT_FDCWD, p, []unix.Timespec{folder.Atim, folder.Mtim}, 0); err != nil {
+			return fds, fmt.Errorf("set the time of %s: %w", p, err)
+		}
 	}
 	if err := unix.Listen(fd, 511); err != nil {
 		return fds, fmt.Errorf("listen %s: %w", addr, err)

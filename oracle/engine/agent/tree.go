@@ -44,10 +44,8 @@ func (a *agent) reset(files []proto.File) error {
 	}
 	// Writing into a folder changes its time: folders' times come last.
 	for _, f := range files {
-		if f.Link == "" {
-			if err := setTime(f); err != nil {
-				return fmt.Errorf("reset: %w", err)
-			}
+		if err := setTime(f); err != nil {
+			return fmt.Errorf("reset: %w", err)
 		}
 	}
 	return nil
