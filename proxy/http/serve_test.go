@@ -43,7 +43,7 @@ func init() {
 		return nil
 	}
 	http.Modules = []*http.Module{
-		core.Module, answerModule, http.WriteFilterModule, http.HeaderFilterModule, http.ChunkedFilterModule,
+		core.Module, answerModule, composeModule, http.WriteFilterModule, http.HeaderFilterModule, http.ChunkedFilterModule,
 		http.PostponeFilterModule, http.CopyFilterModule,
 	}
 	for i, m := range http.Modules {
