@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// wakeSlot marks the eventfd in epoll's data.
-const wakeSlot = ^uint32(0)
+// WakeSlot is the Slot of a report that only says that Wake was called.
+const WakeSlot = ^uint32(0)
 
 // Epoll is the kernel: the real Sys. Calls that cannot block are raw, so that the Go scheduler is not
 // told of each.
@@ -222,10 +222,10 @@ func (e *Epoll) EpollWait(evs []Ready, timeoutMs int) (int, error) {
 	out := 0
 	for i := 0; i < n; i++ {
 		b := &buf[i]
-		if uint32(b.Fd) == wakeSlot {
+		if uint32(b.Fd) == WakeSlot {
 			var x [8]byte
 			unix.Read(e.wake, x[:])
-			evs[out] = Ready{Slot: wakeSlot}
+			evs[out] = Ready{Slot: WakeSlot}
 			out++
 			continue
 		}

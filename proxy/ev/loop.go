@@ -151,7 +151,7 @@ func (l *Loop) Turn() {
 // report hands one descriptor's news to its events. A report for a connection that has been closed
 // in this batch names a generation that is no more.
 func (l *Loop) report(r *Ready) {
-	if r.Slot == wakeSlot {
+	if r.Slot == WakeSlot {
 		l.runCalls()
 		return
 	}

@@ -118,6 +118,12 @@ func directives() []module.Directive {
 	size := func(name string, at func(u *upstream.Conf) *int64) module.Directive {
 		return row(name, module.Take1, module.SizeSlot(func(c *locConf) *int64 { return at(&c.up) }))
 	}
+	lowat := size("proxy_send_lowat", func(u *upstream.Conf) *int64 { return &u.SendLowat })
+	lowat.Post = func(cf *module.Conf, _ *module.Directive, field any) error {
+		cf.Warn(`"proxy_send_lowat" is not supported, ignored`) // Linux has no such option for sending
+		*field.(*int64) = 0
+		return nil
+	}
 	return []module.Directive{
 		{Name: "proxy_pass", Where: module.HTTPLoc | module.HTTPLif | module.HTTPLmt, Args: module.Take1, Level: module.LocConf, Set: setPass},
 		row("proxy_redirect", module.Take12, setRedirect),
@@ -133,7 +139,7 @@ func directives() []module.Directive {
 		flag("proxy_socket_keepalive", func(u *upstream.Conf) *int { return &u.SocketKeepalive }),
 		msec("proxy_connect_timeout", func(u *upstream.Conf) *int64 { return &u.ConnectTimeout }),
 		msec("proxy_send_timeout", func(u *upstream.Conf) *int64 { return &u.SendTimeout }),
-		size("proxy_send_lowat", func(u *upstream.Conf) *int64 { return &u.SendLowat }),
+		lowat,
 		flag("proxy_intercept_errors", func(u *upstream.Conf) *int { return &u.InterceptErrors }),
 		row("proxy_set_header", module.Take2, module.KeyvalSlot(func(c *locConf) *[]module.Keyval { return &c.headersSource })),
 		row("proxy_headers_hash_max_size", module.Take1, module.NumSlot(func(c *locConf) *int { return &c.headersHashMaxSize })),
