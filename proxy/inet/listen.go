@@ -156,13 +156,16 @@ func spread(addrs []ev.Addr, from, to int) []ev.Addr {
 }
 
 // HostsFile resolves a name by /etc/hosts alone: a configuration is read in a place
-// without a network. IPv6 addresses come first, as getaddrinfo orders loopback ones.
+// without a network. IPv6 addresses come first, as getaddrinfo orders loopback ones; when the
+// machine has addresses of one family only, those of the other are left out (AI_ADDRCONFIG); and
+// only the first line counts unless /etc/host.conf says "multi on" (glibc, nss_files).
 func HostsFile(name string) ([]ev.Addr, bool) {
 	data, err := os.ReadFile("/etc/hosts")
 	if err != nil {
 		data = []byte("127.0.0.1 localhost\n")
 	}
 	var v4, v6 []ev.Addr
+	var first ev.Addr
 	for _, line := range strings.Split(string(data), "\n") {
 		line, _, _ = strings.Cut(line, "#")
 		words := strings.Fields(line)
@@ -177,6 +180,9 @@ func HostsFile(name string) ([]ev.Addr, bool) {
 			if !strings.EqualFold(w, name) {
 				continue
 			}
+			if v4 == nil && v6 == nil {
+				first = a
+			}
 			if a.Family == syscall.AF_INET {
 				v4 = append(v4, a)
 			} else {
@@ -185,6 +191,27 @@ func HostsFile(name string) ([]ev.Addr, bool) {
 			break
 		}
 	}
+	if has4, has6 := ev.Families(); has4 != has6 {
+		if has4 {
+			v6 = nil
+		} else {
+			v4 = nil
+		}
+	}
 	all := append(v6, v4...)
+	if len(all) > 1 && !multi() {
+		all = []ev.Addr{first}
+	}
 	return all, len(all) > 0
+}
+
+func multi() bool {
+	data, _ := os.ReadFile("/etc/host.conf")
+	on := false
+	for _, line := range strings.Split(string(data), "\n") {
+		if w := strings.Fields(line); len(w) == 2 && w[0] == "multi" {
+			on = w[1] == "on"
+		}
+	}
+	return on
 }
