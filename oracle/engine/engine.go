@@ -114,4 +114,7 @@ type Rest struct {
 	Alive  bool // the main process is alive
 	FDs    int  // open descriptors over all server processes
 	Procs  int
+	// Timer is the shortest time in milliseconds after which a sleeping thread wakes by
+	// itself, as it was when the thread fell asleep; -1 when none has a timer.
+	Timer int
 }

@@ -134,8 +134,11 @@ func (p *Player) recvStep(ctx context.Context, c *conn, s *casefile.Step) error 
 		return nil
 	}
 	kind := forRecv
-	if s.What == casefile.All || s.What == casefile.None {
+	switch s.What {
+	case casefile.All:
 		kind = forAll
+	case casefile.None:
+		kind = forNone
 	}
 	if err := p.wait(ctx, c, goal{kind: kind, step: s}); err != nil {
 		return err

@@ -25,6 +25,7 @@ type fake struct {
 	awake   bool // never rests
 	down    bool // refuses connections
 	origins map[string]int
+	timer   int // milliseconds, -1 = none
 	probes  int
 }
 
@@ -38,7 +39,7 @@ type peer struct {
 }
 
 func newFake(t *testing.T, serve func(*peer)) *fake {
-	f := &fake{t: t, serve: serve, origins: map[string]int{}}
+	f := &fake{t: t, serve: serve, timer: -1, origins: map[string]int{}}
 	f.ln = f.listen()
 	sa, err := unix.Getsockname(f.ln)
 	if err != nil {
@@ -130,7 +131,7 @@ func (f *fake) Probe(context.Context) (engine.Rest, error) {
 			f.serve(p)
 		}
 	}
-	return engine.Rest{Alive: true, Asleep: !moved && !f.awake}, nil
+	return engine.Rest{Alive: true, Asleep: !moved && !f.awake, Timer: f.timer}, nil
 }
 
 func (p *peer) read() bool {

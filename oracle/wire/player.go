@@ -202,8 +202,8 @@ func (p *Player) Open() int { return len(p.live) }
 // Finish settles, closes every connection that is left, and returns what was
 // recorded. An origin's connection that the server has left open is recorded so.
 func (p *Player) Finish(ctx context.Context) (Record, error) {
-	if _, err := p.Settle(ctx); err != nil {
-		return Record{}, fmt.Errorf("play: settle at the end: %w", err)
+	if err := p.wait(ctx, nil, goal{kind: forFinish}); err != nil {
+		return Record{}, fmt.Errorf("play: rest at the end: %w", err)
 	}
 	r := p.record
 	r.Rest = p.last

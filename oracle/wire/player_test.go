@@ -390,6 +390,50 @@ func TestLastResortIsCounted(t *testing.T) {
 	wantEnds(t, "client", r.Clients, "open ")
 }
 
+// A timer of the server's that is due soon is waited for, one that is due later
+// is not.
+func TestServersTimers(t *testing.T) {
+	for _, tt := range []struct {
+		timer int
+		want  string
+	}{{20, "closed late"}, {5000, "open "}} {
+		f := newFake(t, func(*peer) {})
+		f.timer = tt.timer
+		now := time.Unix(0, 0)
+		due := now.Add(100 * time.Millisecond)
+		late := &onTime{fake: f, due: func() bool { return !now.Before(due) }}
+		ctx := context.Background()
+		p, err := NewPlayer(ctx, late, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		p.now = func() time.Time { now = now.Add(5 * time.Millisecond); return now }
+		if err := p.Play(ctx, []casefile.Section{{Client: true, ID: 1}}); err != nil {
+			t.Fatal(err)
+		}
+		wantEnds(t, "client", p.record.Clients, tt.want)
+	}
+}
+
+// onTime answers when its time has come, and has no timer afterwards.
+type onTime struct {
+	*fake
+	due func() bool
+}
+
+func (f *onTime) Probe(ctx context.Context) (engine.Rest, error) {
+	r, err := f.fake.Probe(ctx)
+	for _, p := range f.conns {
+		if !p.closed && f.due() {
+			p.send("late")
+			p.close()
+			r.Asleep, f.timer = false, -1
+		}
+	}
+	return r, err
+}
+
 func TestFloodIsCut(t *testing.T) {
 	flood := strings.Repeat("x", 1<<20)
 	f := newFake(t, func(*peer) {})

@@ -17,10 +17,12 @@ type kind int
 const (
 	forRecv    kind = iota // a framed message for c; given up at silence
 	forAll                 // c's end; given up at silence, which is the usual outcome
+	forNone                // silence, which c's end ends too
 	forSend                // c's bytes taken by the kernel; given up when the server rests
 	forLook                // the server rests; what c has to read is read
 	forRest                // the server rests
 	forSilence             // the server rests and no origin has steps due
+	forFinish              // silence after which nothing is played
 	forTime                // until has come
 )
 
@@ -39,7 +41,7 @@ func (g goal) met(c *conn) bool {
 	switch g.kind {
 	case forRecv:
 		return c.satisfied(g.step)
-	case forAll, forLook:
+	case forAll, forNone, forLook:
 		return c.ended
 	case forSend:
 		return len(c.out) == 0
@@ -180,12 +182,33 @@ func (p *Player) wait(ctx context.Context, c *conn, g goal) error {
 		switch {
 		case g.kind == forTime:
 			pause = g.until.Sub(now)
-		case wake.IsZero() || g.kind == forRest || g.kind == forLook:
+		case g.kind == forRest || g.kind == forLook:
+			return nil
+		case wake.IsZero() && g.timers() && p.timerDue(now.Sub(progress)):
+			k.looks, pause = 0, time.Duration(p.last.Timer)*time.Millisecond
+		case wake.IsZero():
 			return nil
 		default: // an origin takes its time: the script says so
 			progress, k.looks, pause = now, 0, wake.Sub(now)
 		}
 	}
+}
+
+// A server that rests may be about to do more because a timer of its own ends:
+// a rate limit, a timeout that the configuration sets short. Whether it ends before we
+// look away would be chance, so what is due soon is waited for; what is due later
+// (keep-alive, lingering close, read timeouts, by default 5 seconds and more) is not.
+const (
+	timerSoon     = 500 * time.Millisecond
+	timerPatience = 3 * time.Second // a timer that comes again and again and moves nothing
+)
+
+// timers tells whether g waits for the server's timers too.
+func (g goal) timers() bool { return g.kind == forRecv || g.kind == forAll || g.kind == forFinish }
+
+func (p *Player) timerDue(idle time.Duration) bool {
+	t := time.Duration(p.last.Timer) * time.Millisecond
+	return p.last.Alive && 0 <= t && t <= timerSoon && idle < timerPatience
 }
 
 // firstPause is how long bytes are waited for before the kernel is asked.

@@ -8,3 +8,6 @@ import "golang.org/x/sys/unix"
 var pollCalls = []int{
 	unix.SYS_EPOLL_PWAIT, unix.SYS_EPOLL_PWAIT2, unix.SYS_PPOLL, unix.SYS_PSELECT6,
 }
+
+// epollWait is the number of epoll_wait, where there is such a call.
+const epollWait = -1

@@ -85,7 +85,7 @@ func (p *Prober) Rest(master int, mine Mine) (Rest, error) {
 	if err := p.list(); err != nil {
 		return r, err
 	}
-	r.Procs = len(p.procs)
+	r.Procs, r.Timer = len(p.procs), -1
 	r.Alive = p.procs[master] != nil
 	asleep, err := p.sweep(&r, true)
 	if err != nil {
@@ -183,6 +183,9 @@ func (p *Prober) sweep(r *Rest, first bool) (asleep bool, err error) {
 				return false, nil
 			case s == polling:
 				r.Polling = true
+				if t.timer >= 0 && (r.Timer < 0 || t.timer < r.Timer) {
+					r.Timer = t.timer
+				}
 			}
 		}
 	}

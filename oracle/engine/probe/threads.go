@@ -31,6 +31,7 @@ type thread struct {
 	call  int // /proc/PID/task/TID/syscall
 	sched int // /proc/PID/task/TID/schedstat; -1 where the kernel has none
 	turns uint64
+	timer int // of epoll_wait, milliseconds; -1 = none
 }
 
 func (t *thread) close() {
@@ -161,7 +162,7 @@ func (p *Prober) refresh(q *process, force bool) error {
 			if tid, b = direntNumber(b); tid == 0 {
 				continue
 			}
-			t := thread{tid: tid}
+			t := thread{tid: tid, timer: -1}
 			name := strconv.Itoa(tid)
 			if t.call, err = unix.Openat(q.task, name+"/syscall", unix.O_RDONLY|unix.O_CLOEXEC, 0); gone(err) {
 				continue
@@ -208,6 +209,7 @@ const (
 // state asks what the thread does now: the number of the system call in which it
 // sleeps (proc(5), /proc/PID/syscall), or "running".
 func (p *Prober) state(t *thread) (sleep, error) {
+	t.timer = -1
 	n, err := unix.Pread(t.call, p.small[:], 0)
 	switch {
 	case gone(err):
@@ -230,7 +232,25 @@ func (p *Prober) state(t *thread) (sleep, error) {
 	if nr < 0 {
 		return awake, nil // "running", or a sleep outside any system call
 	}
-	return sleepOf(nr), nil
+	s := sleepOf(nr)
+	if s == polling && (nr == unix.SYS_EPOLL_PWAIT || nr == epollWait) {
+		t.timer = timeout(p.small[:n])
+	}
+	return s, nil
+}
+
+// timeout is the fourth argument of epoll_wait and epoll_pwait in a line of
+// /proc/PID/syscall, in milliseconds; -1 for none.
+func timeout(line []byte) int {
+	words := bytes.Fields(line)
+	if len(words) < 5 {
+		return -1
+	}
+	v, err := strconv.ParseUint(string(bytes.TrimPrefix(words[4], []byte("0x"))), 16, 64)
+	if err != nil {
+		return -1
+	}
+	return int(int32(v)) // the register's upper half is of no account
 }
 
 // sleepOf tells a sleep that only the outside ends from a sleep inside some work

@@ -84,6 +84,7 @@ type Probe struct {
 	Alive  bool
 	FDs    int
 	Procs  int
+	Timer  int
 }
 
 // Spec tells an agent what to build. It travels as JSON in the agent's argument.
