@@ -6,6 +6,7 @@ import (
 	"nginxoracle/proxy/modules/access"
 	"nginxoracle/proxy/modules/addition"
 	"nginxoracle/proxy/modules/autoindex"
+	"nginxoracle/proxy/modules/charset"
 	"nginxoracle/proxy/modules/core"
 	"nginxoracle/proxy/modules/empty_gif"
 	"nginxoracle/proxy/modules/events"
@@ -82,7 +83,8 @@ var httpModules = []*http.Module{
 	range_filter.Header,
 	gzip.Module,
 	http.PostponeFilterModule,
-	// ssi, charset
+	// ssi
+	charset.Module,
 	sub_filter.Module,
 	addition.Module,
 	gunzip.Module,
