@@ -62,13 +62,13 @@ func steady(steps []casefile.Step, all bool) []casefile.Step {
 			busy = true
 		case casefile.Close:
 			switch {
-			case !all && answered:
+			case !all && (answered || busy):
 				out = append(out, recv(casefile.None))
 			case all && unread:
 				out = append(out, step(casefile.Settle))
 			}
 		case casefile.Reset:
-			if !all && answered {
+			if !all && (answered || busy) {
 				out = append(out, recv(casefile.None))
 			} else if last := len(out) - 1; last < 0 || out[last].Op != casefile.Settle {
 				out = append(out, step(casefile.Settle))
