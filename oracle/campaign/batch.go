@@ -76,8 +76,9 @@ func (c *Campaign) runBatch(ctx context.Context, rig *cells, g *gen.Generator, n
 		}
 		c.count(func(s *State) { s.Boots += 2; s.Timeouts += ref.Timeouts + cand.Timeouts })
 		if m := notSupported.FindStringSubmatch(diagnostics(cand)); m != nil && notSupported.FindString(diagnostics(ref)) == "" {
-			c.refuse(m[1])
-			b = without(b, m[1])
+			name, _, _ := strings.Cut(m[1], " ") // "directio 4m": a value that is refused
+			c.refuse(name)
+			b = without(b, name)
 			continue
 		}
 		text := diagnostics(ref)

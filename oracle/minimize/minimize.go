@@ -16,7 +16,7 @@ import (
 )
 
 // Try tells whether a case still shows what is looked for. An error means that
-// the rig broke: it ends the shrinking, and what was reached so far is kept.
+// there was no verdict; too many end the shrinking, and what was reached is kept.
 type Try func(ctx context.Context, c *casefile.Case) (bool, error)
 
 // Budget bounds the work. Zero fields mean no bound.
@@ -33,6 +33,10 @@ type Stats struct {
 	Passes   map[string]Count
 	Attempts int // calls of the try function
 	Memo     int // attempts that were answered from memory
+	Errors   int // attempts without a verdict: they do not hold
+	// Unreachable counts cases that were not tried, since a client's address is
+	// nowhere listened on: a server that never answers there is waited for in vain.
+	Unreachable int
 	Done     bool
 	Why      string // why it stopped before the fixpoint
 	Took     time.Duration
@@ -68,6 +72,10 @@ type Pass struct {
 	// changes that exclude each other.
 	Single bool
 }
+
+// maxErrors is how many attempts may give no verdict before shrinking ends: one
+// may be the odd case that the rig cannot run, three are the rig.
+const maxErrors = 3
 
 // Options of one shrinking.
 type Options struct {
@@ -173,12 +181,16 @@ func (r *reducer) holds(pass string, c *casefile.Case) bool {
 	ok, known := r.memo[key]
 	if known {
 		r.stats.Memo++
+	} else if !Reachable(c) {
+		r.stats.Unreachable++
+		r.memo[key] = false
 	} else {
 		r.stats.Attempts++
 		var err error
 		ok, err = r.try(r.ctx, c)
 		if err != nil {
-			if r.ctx.Err() == nil {
+			r.stats.Errors++
+			if r.ctx.Err() == nil && r.stats.Errors >= maxErrors {
 				r.err = err
 			}
 			ok = false

@@ -531,3 +531,30 @@ func Directives(c *casefile.Case) []string {
 	}
 	return conftree.Names(top)
 }
+
+// Reachable tells whether every client's port is one that the configuration
+// listens on. A configuration that does not parse is not started at all.
+func Reachable(c *casefile.Case) bool {
+	top, ok := conf(c)
+	if !ok {
+		return true
+	}
+	ports := map[string]bool{}
+	conftree.Walk(top, "", func(n *conftree.Node, parent string) bool {
+		if n.Name() == "listen" && parent == "server" && len(n.Words) > 1 {
+			addr := conftree.Value(n.Words[1])
+			ports[addr[strings.LastIndexByte(addr, ':')+1:]] = true
+		}
+		return true
+	})
+	for _, s := range c.Sections {
+		addr := s.Addr
+		if addr == "" {
+			addr = casefile.DefaultAddr
+		}
+		if s.Client && !strings.HasPrefix(addr, "unix:") && !ports[addr[strings.LastIndexByte(addr, ':')+1:]] {
+			return false
+		}
+	}
+	return true
+}
