@@ -37,9 +37,9 @@ type Stats struct {
 	// Unreachable counts cases that were not tried, since a client's address is
 	// nowhere listened on: a server that never answers there is waited for in vain.
 	Unreachable int
-	Done     bool
-	Why      string // why it stopped before the fixpoint
-	Took     time.Duration
+	Done        bool
+	Why         string // why it stopped before the fixpoint
+	Took        time.Duration
 }
 
 func (s Stats) String() string {
