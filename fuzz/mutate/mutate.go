@@ -87,8 +87,17 @@ func Mutate(seed, index uint64, g *gen.Generator, u, other *gen.Unit) *gen.Unit 
 
 // untilEnd cuts a script behind the step that ends its connection.
 func untilEnd(steps []casefile.Step) []casefile.Step {
+	reads := false
 	for i, s := range steps {
-		if s.Op == casefile.Close || s.Op == casefile.Reset || s.Op == casefile.Again {
+		switch s.Op {
+		case casefile.Recv:
+			reads = true
+		case casefile.Again:
+			if !reads { // it would answer for ever without being asked
+				return steps[:i]
+			}
+			return steps[:i+1]
+		case casefile.Close, casefile.Reset:
 			return steps[:i+1]
 		}
 	}

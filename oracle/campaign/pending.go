@@ -83,10 +83,10 @@ func (c *Campaign) triageCase(ctx context.Context, rig *cells, p *pendingCase) e
 		c.triage += time.Since(start)
 		c.mu.Unlock()
 	}()
-	rep := triage.Triage(ctx, rig, p.Case, c.triageOptions(p))
+	rep := c.bounded(ctx, rig, p, p.Case)
 	if rep.Outcome == triage.Gone && p.whole != nil && ctx.Err() == nil {
 		// alone the unit agrees: the others of its batch have a part in it
-		rep = triage.Triage(ctx, rig, p.whole, c.triageOptions(p))
+		rep = c.bounded(ctx, rig, p, p.whole)
 	}
 	if ctx.Err() != nil {
 		return nil // it stays on disk, and is taken up by the next run
@@ -98,6 +98,16 @@ func (c *Campaign) triageCase(ctx context.Context, rig *cells, p *pendingCase) e
 		return fmt.Errorf("campaign: %w", err)
 	}
 	return c.saveNow()
+}
+
+// triageSlack is what the runs around shrinking may take.
+const triageSlack = 2 * time.Minute
+
+// bounded is triage that ends: a case that hangs the rig must not hang the campaign.
+func (c *Campaign) bounded(ctx context.Context, rig *cells, p *pendingCase, cs *casefile.Case) triage.Report {
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.Shrink.Time+triageSlack)
+	defer cancel()
+	return triage.Triage(ctx, rig, cs, c.triageOptions(p))
 }
 
 func (c *Campaign) triageOptions(p *pendingCase) triage.Options {

@@ -34,8 +34,9 @@ type Stats struct {
 	Attempts int // calls of the try function
 	Memo     int // attempts that were answered from memory
 	Errors   int // attempts without a verdict: they do not hold
-	// Unreachable counts cases that were not tried, since a client's address is
-	// nowhere listened on: a server that never answers there is waited for in vain.
+	// Unreachable counts cases that were not tried: those that are no case files
+	// (an origin that repeats without reading), and those with a client whose address is
+	// nowhere listened on (a server that never answers there is waited for in vain).
 	Unreachable int
 	Done        bool
 	Why         string // why it stopped before the fixpoint
@@ -173,6 +174,12 @@ func (r *reducer) pass(p Pass) (changed bool) {
 	return changed
 }
 
+// valid tells whether a text is a case file: the result of shrinking must be one.
+func valid(text []byte) bool {
+	_, err := casefile.Parse("shrunk", text)
+	return err == nil
+}
+
 func (r *reducer) holds(pass string, c *casefile.Case) bool {
 	text := c.Print()
 	key := sha256.Sum256(text)
@@ -181,7 +188,7 @@ func (r *reducer) holds(pass string, c *casefile.Case) bool {
 	ok, known := r.memo[key]
 	if known {
 		r.stats.Memo++
-	} else if !Reachable(c) {
+	} else if !valid(text) || !Reachable(c) {
 		r.stats.Unreachable++
 		r.memo[key] = false
 	} else {
