@@ -37,6 +37,7 @@ import (
 	"nginxoracle/proxy/modules/upstream_keepalive"
 	"nginxoracle/proxy/modules/upstream_least_conn"
 	"nginxoracle/proxy/modules/upstream_random"
+	"nginxoracle/proxy/modules/upstream_zone"
 )
 
 // httpModules are the http modules in nginx's order, which decides the order of phase handlers and
@@ -74,7 +75,7 @@ var httpModules = []*http.Module{
 	upstream_least_conn.Module,
 	upstream_random.Module,
 	upstream_keepalive.Module,
-	// zone
+	upstream_zone.Module,
 	stub_status.Module,
 
 	http.WriteFilterModule,

@@ -142,8 +142,9 @@ type SrvConf struct {
 
 	// Peers is filled by Init; each worker reads its own configuration, so that nothing here
 	// is shared unless there is a zone.
-	Peers *Peers
-	Zone  *module.Zone
+	Peers  *Peers
+	Zone   *module.Zone
+	shared *shared
 }
 
 // SrvOf gives another module's configuration of this upstream.

@@ -84,7 +84,7 @@ func (u *Upstream) setLocal(r *http.Request) http.Rc {
 // connect asks the balancing method for a peer and connects (ngx_event_connect_peer): OK and
 // Done are connected, Again is on its way, Declined failed at once, Busy has no peer.
 func (pc *Peer) connect() int {
-	if rc := pc.Get(pc); rc != ev.OK {
+	if rc := pc.get(); rc != ev.OK {
 		return rc
 	}
 	sys := pc.Loop.Sys

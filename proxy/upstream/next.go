@@ -39,8 +39,7 @@ func (u *Upstream) next(r *http.Request, ft int) {
 		if ft == FTHTTP403 || ft == FTHTTP404 {
 			state = PeerNext
 		}
-		u.Peer.Free(&u.Peer, state)
-		u.Peer.Addr = nil
+		u.Peer.free(state)
 	}
 	if ft == FTTimeout {
 		r.Conn.Log.Err(elog.Error, errTimedOut, "upstream timed out")
@@ -93,8 +92,7 @@ func (u *Upstream) finalize(r *http.Request, rc http.Rc) {
 	}
 	u.Proto.FinalizeRequest(r, u, rc)
 	if u.Peer.Free != nil && u.Peer.Addr != nil {
-		u.Peer.Free(&u.Peer, PeerOK)
-		u.Peer.Addr = nil
+		u.Peer.free(PeerOK)
 	}
 	if u.Peer.Conn != nil {
 		u.Peer.close()

@@ -56,6 +56,7 @@ type Peer struct {
 	Log       *elog.Log
 	Loop      *ev.Loop
 	Up        *Upstream
+	shared    *shared
 
 	// RR is the choice among Peers that every balancing method ends in.
 	RR struct {
@@ -195,6 +196,7 @@ func (us *SrvConf) build(backup bool) *Peers {
 // InitRoundRobinPeer prepares a request's choosing (ngx_http_upstream_init_round_robin_peer).
 func InitRoundRobinPeer(r *http.Request, u *Upstream, us *SrvConf) http.Rc {
 	u.Peer.usePeers(us.Peers)
+	u.Peer.shared = us.shared
 	return http.OK
 }
 
