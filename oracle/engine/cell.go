@@ -39,6 +39,7 @@ const (
 // cell is the oracle's side of a cell of any kind: the agent's client.
 type cell struct {
 	info   Info
+	limits Options
 	conn   *proto.Conn
 	end    func() error // waits for the agent's end and tells what it said, if it failed
 	prober *probe.Prober
@@ -54,9 +55,10 @@ type cell struct {
 }
 
 // newCell greets the agent behind fd, which it takes over.
-func newCell(ctx context.Context, fd int, info Info, end func() error) (*cell, error) {
+func newCell(ctx context.Context, fd int, info Info, o Options, end func() error) (*cell, error) {
 	c := &cell{
 		info:    info,
+		limits:  o,
 		conn:    proto.NewConn(fd),
 		end:     end,
 		mine:    probe.Mine{Inodes: map[uint32]bool{}, Paths: map[string]bool{}},
@@ -189,7 +191,7 @@ func (c *cell) Do(ctx context.Context, op string, args []string, data []byte) er
 }
 
 func (c *cell) Command(ctx context.Context, args ...string) (Output, error) {
-	ans, _, err := c.call(ctx, &proto.Request{Op: proto.OpCommand, Args: args, Limit: CommandLimit})
+	ans, _, err := c.call(ctx, &proto.Request{Op: proto.OpCommand, Args: args, Limit: c.limits.CommandLimit})
 	if err != nil {
 		return Output{}, err
 	}
@@ -197,7 +199,7 @@ func (c *cell) Command(ctx context.Context, args ...string) (Output, error) {
 }
 
 func (c *cell) Start(ctx context.Context, wait []string, args ...string) (Server, error) {
-	ans, fds, err := c.call(ctx, &proto.Request{Op: proto.OpStart, Args: args, Wait: wait, Limit: StartLimit})
+	ans, fds, err := c.call(ctx, &proto.Request{Op: proto.OpStart, Args: args, Wait: wait, Limit: c.limits.StartLimit})
 	if err != nil {
 		return nil, err
 	}
@@ -206,10 +208,8 @@ func (c *cell) Start(ctx context.Context, wait []string, args ...string) (Server
 	}
 	c.server = ans.Pid
 	s := &server{cell: c, pid: ans.Pid, stderr: fds[0], exit: Exit(ans.Exit)}
-	if !ans.Ready && !ans.Exit.Exited {
-		if r, err := c.Probe(ctx); err != nil || !r.Asleep {
-			return s, fmt.Errorf("cell %s: start: %w after %v", c.info.Target, ErrNotReady, StartLimit)
-		}
+	if ans.Stuck != "" {
+		return s, fmt.Errorf("cell %s: start: %w after %v (%s)", c.info.Target, ErrNotReady, c.limits.StartLimit, ans.Stuck)
 	}
 	return s, nil
 }

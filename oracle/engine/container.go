@@ -85,7 +85,7 @@ func openContainer(ctx context.Context, o Options) (*cell, error) {
 		return nil, errors.Join(err, ignoreGone(c.Terminate(context.WithoutCancel(ctx), testcontainers.StopTimeout(0))))
 	}
 	id := c.GetContainerID()
-	return newCell(ctx, fd, Info{Target: o.Target.Name, Kind: Container}, func() error { return waitRemoved(id) })
+	return newCell(ctx, fd, Info{Target: o.Target.Name, Kind: Container}, o, func() error { return waitRemoved(id) })
 }
 
 func containerRequest(o Options, self, dir string) (testcontainers.ContainerRequest, error) {
@@ -137,7 +137,9 @@ func containerRequest(o Options, self, dir string) (testcontainers.ContainerRequ
 			h.ReadonlyRootfs = true
 			h.CapDrop = []string{"ALL"}
 			h.CapAdd = containerCaps
-			h.SecurityOpt = []string{"no-new-privileges"}
+			// The same from inside as a local cell, which has no filter of system calls either;
+			// SELinux would keep the agent from its socket.
+			h.SecurityOpt = []string{"no-new-privileges", "seccomp=unconfined", "label=disable"}
 			h.PidsLimit = &limit
 			h.Sysctls = map[string]string{
 				"net.ipv4.ip_unprivileged_port_start": "0",

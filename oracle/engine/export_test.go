@@ -26,3 +26,6 @@ func ReadProc(c Cell, name string) ([]byte, error) { return c.(*cell).prober.Rea
 func Namespace(c Cell, pid int) (string, error) {
 	return c.(*cell).prober.ReadLink(strconv.Itoa(pid) + "/ns/pid")
 }
+
+// KillAgent makes the agent end as if its socket had failed.
+func KillAgent(c Cell) { c.(*cell).conn.Shutdown() }

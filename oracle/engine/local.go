@@ -114,7 +114,7 @@ func openLocal(ctx context.Context, o Options) (*cell, error) {
 		}
 		return nil
 	}
-	return newCell(ctx, pair[0], Info{Target: o.Target.Name, Kind: Local}, end)
+	return newCell(ctx, pair[0], Info{Target: o.Target.Name, Kind: Local}, o, end)
 }
 
 const namespaceAdvice = "this system does not let its users make namespaces: run as root, or allow them " +

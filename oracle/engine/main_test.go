@@ -20,6 +20,9 @@ import (
 
 func TestMain(m *testing.M) {
 	engine.Agent()
+	if os.Args[0] == "/usr/sbin/nginx" {
+		hostile(os.Args[1])
+	}
 	if kind := os.Getenv("ENGINE_TEST_HOLD"); kind != "" {
 		os.Exit(hold(kind))
 	}

@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"nginxoracle/oracle/engine/agent"
 )
@@ -25,6 +27,9 @@ type Options struct {
 	Target    Target
 	TreeBytes int64  // bound of /cell; 0: DefaultTreeBytes
 	Agent     string // a binary that calls Agent first; "": this one
+
+	// How long a server may take to be ready, and a command to end; 0: StartLimit, CommandLimit.
+	StartLimit, CommandLimit time.Duration
 }
 
 // Open opens a cell. The program must call Agent first thing in main.
@@ -35,6 +40,8 @@ func Open(ctx context.Context, o Options) (Cell, error) {
 	if o.Agent == "" {
 		o.Agent = "/proc/self/exe"
 	}
+	o.StartLimit = cmp.Or(o.StartLimit, StartLimit)
+	o.CommandLimit = cmp.Or(o.CommandLimit, CommandLimit)
 	var c *cell
 	var err error
 	switch o.Kind {

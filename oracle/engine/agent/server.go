@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -128,7 +129,11 @@ func (a *agent) start(req *proto.Request) (ans proto.Answer, fds []int, err erro
 	a.server = ans.Pid
 	end := time.Now().Add(req.Limit)
 	for still := 0; ; time.Sleep(startStep) {
-		if ans.Exit = a.reaper.exit(a.server); ans.Exit.Exited || time.Now().After(end) {
+		if ans.Exit = a.reaper.exit(a.server); ans.Exit.Exited {
+			return ans, fds, nil
+		}
+		if time.Now().After(end) {
+			ans.Stuck = cmp.Or(a.prober.Describe(), "no process")
 			return ans, fds, nil
 		}
 		rest, err := a.prober.Rest(a.server, a.mine)

@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -297,4 +300,27 @@ func (p *Prober) fds(q *process) (int, error) {
 		return 0, fmt.Errorf("process %d: descriptors: %w", q.pid, err)
 	}
 	return len(names), nil
+}
+
+// Describe says what every thread does, for the error about a server that does
+// not come to rest: "process 7: thread 7 in system call 281, thread 9 runs".
+func (p *Prober) Describe() string {
+	var b strings.Builder
+	for _, pid := range slices.Sorted(maps.Keys(p.procs)) {
+		q := p.procs[pid]
+		fmt.Fprintf(&b, "process %d:", pid)
+		for i := range q.threads {
+			t := &q.threads[i]
+			n, err := unix.Pread(t.call, p.small[:], 0)
+			switch what, _, _ := strings.Cut(strings.TrimSpace(string(p.small[:max(n, 0)])), " "); {
+			case err != nil || what == "":
+				fmt.Fprintf(&b, " thread %d has ended,", t.tid)
+			case what == "running":
+				fmt.Fprintf(&b, " thread %d runs,", t.tid)
+			default:
+				fmt.Fprintf(&b, " thread %d in system call %s,", t.tid, what)
+			}
+		}
+	}
+	return strings.TrimSuffix(b.String(), ",")
 }

@@ -48,6 +48,7 @@ type Answer struct {
 	FDs    int
 	Pid    int
 	Ready  bool
+	Stuck  string // what a server does that neither listens nor rests nor exits
 	Exit   Exit
 	Stdout []byte
 	Stderr []byte
