@@ -424,3 +424,20 @@ func class(p string, c byte) (rest string, in, ok bool) {
 	}
 	return p[1:], in != not, true
 }
+
+// ReadWhole reads a file that is expected to be small; call is the one that failed.
+func ReadWhole(name string) (data []byte, call string, err error) {
+	fd, err := Open(name, unix.O_RDONLY, 0)
+	if err != nil {
+		return nil, "open()", err
+	}
+	defer CloseFD(fd)
+	buf := make([]byte, 4096)
+	for {
+		n, err := Pread(fd, buf, int64(len(data)))
+		if err != nil || n == 0 {
+			return data, "pread()", err
+		}
+		data = append(data, buf[:n]...)
+	}
+}

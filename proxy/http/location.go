@@ -322,7 +322,9 @@ func (r *Request) MapURIToPath(reserve int) (path []byte, rootLen int, ok bool) 
 		rootLen = len(path)
 		return append(path, r.URI[alias:]...), rootLen, true
 	}
-	path = r.root(reserve + len(r.URI) + 1)
+	if path, ok = r.root(reserve + len(r.URI) + 1); !ok {
+		return nil, 0, false
+	}
 	rootLen = len(path)
 	if alias == AliasRegex {
 		if !r.AddURIToAlias {
@@ -338,12 +340,12 @@ func (r *Request) MapURIToPath(reserve int) (path []byte, rootLen int, ok bool) 
 const AliasRegex = -1
 
 // root evaluates a root with variables into a full path.
-func (r *Request) root(reserve int) []byte {
-	path := r.Core.RootValues.script.Run(r, reserve)
-	if len(path) > 0 && path[0] == '/' {
-		return path
+func (r *Request) root(reserve int) (path []byte, ok bool) {
+	path, ok = r.Core.RootValues.script.Run(r, reserve)
+	if !ok || len(path) > 0 && path[0] == '/' {
+		return path, ok
 	}
 	prefix := r.CoreMain().Prefix
 	full := append(r.Alloc(len(prefix) + len(path) + reserve)[:0], prefix...)
-	return append(full, path...)
+	return append(full, path...), true
 }

@@ -173,36 +173,55 @@ func (s *Script) Len(r *Request, st ScriptState, flushed bool) int {
 	return n
 }
 
-// Append appends the text to dst.
-func (s *Script) Append(r *Request, dst []byte, st *ScriptState, flushed bool) []byte {
+// Append appends the text to dst, up to limit bytes of it: where the second pass makes more
+// than the first had counted, nginx (as Debian patches it) gives up, and so do we: ok is
+// false, and it has been logged.
+func (s *Script) Append(r *Request, dst []byte, limit int, st *ScriptState, flushed bool) (out []byte, ok bool) {
 	for i := range s.parts {
+		var b []byte
 		switch p := &s.parts[i]; p.kind {
 		case partText:
+			if len(dst)+len(p.text) > limit {
+				return dst, r.noRoom()
+			}
 			dst = append(dst, p.text...)
+			continue
 		case partVar:
-			dst = append(dst, r.scriptVar(p.n, flushed)...)
+			b = r.scriptVar(p.n, flushed)
 		case partArgs:
 			st.IsArgs = true
 			st.ArgsAt = len(dst)
+			continue
 		case partCapture:
-			c := r.Capture(p.n)
+			b = r.Capture(p.n)
 			if st.escapes(r) {
-				dst = parse.Escape(dst, c, parse.EscapeArgs)
-			} else {
-				dst = append(dst, c...)
+				if n := len(b) + 2*parse.EscapeCount(b, parse.EscapeArgs); len(dst)+n > limit {
+					return dst, r.noRoom()
+				}
+				dst = parse.Escape(dst, b, parse.EscapeArgs)
+				continue
 			}
 		}
+		if len(dst)+len(b) > limit {
+			return dst, r.noRoom()
+		}
+		dst = append(dst, b...)
 	}
-	return dst
+	return dst, true
+}
+
+func (r *Request) noRoom() bool {
+	r.Conn.Log.Err(elog.Alert, nil, "no buffer space in script copy")
+	return false
 }
 
 // Run forgets the changeable variables and evaluates (ngx_http_script_run); reserve more
 // bytes of capacity are kept.
-func (s *Script) Run(r *Request, reserve int) []byte {
+func (s *Script) Run(r *Request, reserve int) (out []byte, ok bool) {
 	r.flushAll()
 	n := s.Len(r, ScriptState{}, true)
 	st := ScriptState{ArgsAt: -1}
-	return s.Append(r, r.Alloc(n + reserve)[:0], &st, true)
+	return s.Append(r, r.Alloc(n + reserve)[:0], n+reserve, &st, true)
 }
 
 // CompileComplexValue compiles a text (ngx_http_compile_complex_value).
@@ -264,9 +283,9 @@ func (r *Request) Complex(v *ComplexValue) ([]byte, Rc) {
 	}
 	n := v.script.Len(r, ScriptState{}, true)
 	st := ScriptState{ArgsAt: -1}
-	b := v.script.Append(r, r.Alloc(n)[:0], &st, true)
-	if len(b) > n {
-		b = b[:n]
+	b, ok := v.script.Append(r, r.Alloc(n)[:0], n, &st, true)
+	if !ok {
+		return nil, Error
 	}
 	if v.script.fullName && (len(b) == 0 || b[0] != '/') {
 		b = append([]byte(v.script.prefix), b...)

@@ -100,7 +100,7 @@ var coreVariables = []coreVar{
 	{name: "uri", get: bytesOf(func(r *Request) []byte { return r.URI }), flags: VarNoCacheable},
 	{name: "document_uri", get: bytesOf(func(r *Request) []byte { return r.URI }), flags: VarNoCacheable},
 	{name: "request", get: varRequestLine},
-	{name: "document_root", get: text(varDocumentRoot), flags: VarNoCacheable},
+	{name: "document_root", get: varDocumentRoot, flags: VarNoCacheable},
 	{name: "realpath_root", get: varRealpathRoot, flags: VarNoCacheable},
 	{name: "query_string", get: bytesOf(func(r *Request) []byte { return r.Args }), flags: VarNoCacheable},
 	{name: "args", get: bytesOf(func(r *Request) []byte { return r.Args }), set: setArgs, flags: VarChangeable | VarNoCacheable},

@@ -14,7 +14,21 @@ import (
 	"nginxoracle/proxy/module"
 )
 
-var nginxVersion = []byte("1.26.3")
+// Values that are the same for every request.
+var (
+	nginxVersion = []byte("1.26.3")
+	valHTTPS     = []byte("https")
+	valHTTP      = []byte("http")
+	valOn        = []byte("on")
+	valQuestion  = []byte("?")
+	valP         = []byte("p")
+	valDot       = []byte(".")
+	valOK        = []byte("OK")
+	valUpgrade   = []byte("upgrade")
+	valKeepAlive = []byte("keep-alive")
+	valClose     = []byte("close")
+	valChunked   = []byte("chunked")
+)
 
 // str gives the bytes of a text that outlives the request. Nothing writes into variables' values.
 func (r *Request) str(s string) []byte {
@@ -92,14 +106,14 @@ func varServerPort(r *Request, v *VarValue, _ any) Rc {
 
 func varScheme(r *Request) []byte {
 	if r.HC.SSL {
-		return []byte("https")
+		return valHTTPS
 	}
-	return []byte("http")
+	return valHTTP
 }
 
 func varHTTPS(r *Request, v *VarValue, _ any) Rc {
 	if r.HC.SSL {
-		return v.Set([]byte("on"))
+		return v.Set(valOn)
 	}
 	return no(r, v, nil)
 }
@@ -115,15 +129,27 @@ func varRequestLine(r *Request, v *VarValue, _ any) Rc {
 	return v.Set(r.RequestLine)
 }
 
-func varDocumentRoot(r *Request) []byte {
+func (r *Request) documentRoot() (path []byte, ok bool) {
 	if r.Core.RootValues == nil {
-		return r.str(r.Core.Root.V)
+		return r.str(r.Core.Root.V), true
 	}
 	return r.root(0)
 }
 
+func varDocumentRoot(r *Request, v *VarValue, _ any) Rc {
+	path, ok := r.documentRoot()
+	if !ok {
+		return Error
+	}
+	return v.Set(path)
+}
+
 func varRealpathRoot(r *Request, v *VarValue, _ any) Rc {
-	path := string(varDocumentRoot(r))
+	root, ok := r.documentRoot()
+	if !ok {
+		return Error
+	}
+	path := string(root)
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		if pe, ok := err.(*os.PathError); ok {
@@ -144,7 +170,7 @@ func varIsArgs(r *Request, v *VarValue, _ any) Rc {
 	if len(r.Args) == 0 {
 		return no(r, v, nil)
 	}
-	return v.Set([]byte("?"))
+	return v.Set(valQuestion)
 }
 
 func varRequestFilename(r *Request, v *VarValue, _ any) Rc {
@@ -164,14 +190,14 @@ func varRemoteUser(r *Request, v *VarValue, _ any) Rc {
 
 func varPipe(r *Request) []byte {
 	if r.Pipeline {
-		return []byte("p")
+		return valP
 	}
-	return []byte(".")
+	return valDot
 }
 
 func varRequestCompletion(r *Request, v *VarValue, _ any) Rc {
 	if r.RequestComplete {
-		return v.Set([]byte("OK"))
+		return v.Set(valOK)
 	}
 	return no(r, v, nil)
 }
@@ -295,11 +321,11 @@ func varSentLastModified(r *Request, v *VarValue, _ any) Rc {
 func varSentConnection(r *Request) []byte {
 	switch {
 	case r.HeadersOut.Status == 101:
-		return []byte("upgrade")
+		return valUpgrade
 	case r.KeepAlive:
-		return []byte("keep-alive")
+		return valKeepAlive
 	}
-	return []byte("close")
+	return valClose
 }
 
 func varSentKeepAlive(r *Request, v *VarValue, _ any) Rc {
@@ -312,7 +338,7 @@ func varSentKeepAlive(r *Request, v *VarValue, _ any) Rc {
 
 func varSentTransferEncoding(r *Request, v *VarValue, _ any) Rc {
 	if r.Chunked {
-		return v.Set([]byte("chunked"))
+		return v.Set(valChunked)
 	}
 	return v.Missing()
 }

@@ -1,7 +1,9 @@
 package inet
 
 import (
+	"encoding/binary"
 	"os"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -158,8 +160,12 @@ func spread(addrs []ev.Addr, from, to int) []ev.Addr {
 // HostsFile resolves a name by /etc/hosts alone: a configuration is read in a place
 // without a network. IPv6 addresses come first, as getaddrinfo orders loopback ones; when the
 // machine has addresses of one family only, those of the other are left out (AI_ADDRCONFIG); and
-// only the first line counts unless /etc/host.conf says "multi on" (glibc, nss_files).
+// only the first line counts unless /etc/host.conf says "multi on" (glibc, nss_files). Numbers that stand for an
+// address count as names of it.
 func HostsFile(name string) ([]ev.Addr, bool) {
+	if a, ok := numbers(name); ok {
+		return []ev.Addr{a}, true
+	}
 	data, err := os.ReadFile("/etc/hosts")
 	if err != nil {
 		data = []byte("127.0.0.1 localhost\n")
@@ -214,4 +220,34 @@ func multi() bool {
 		}
 	}
 	return on
+}
+
+// numbers reads an IPv4 address of one to four numbers, the last of which fills what is left:
+// "127.1", "0x7f000001", "010.0.0.1" (inet_aton(3)).
+func numbers(s string) (a ev.Addr, ok bool) {
+	words := strings.Split(s, ".")
+	if len(words) > 4 {
+		return a, false
+	}
+	var ip uint64
+	for i, w := range words {
+		n, err := strconv.ParseUint(w, 0, 32)
+		if err != nil || strings.ContainsAny(w, "_bBoO") && !strings.HasPrefix(strings.ToLower(w), "0x") {
+			return a, false
+		}
+		if i < len(words)-1 {
+			if n > 255 {
+				return a, false
+			}
+			ip |= n << (24 - 8*i)
+			continue
+		}
+		if n >= 1<<(32-8*i) {
+			return a, false
+		}
+		ip |= n
+	}
+	a = ev.Addr{Family: syscall.AF_INET}
+	binary.BigEndian.PutUint32(a.IP[:], uint32(ip))
+	return a, true
 }

@@ -5,6 +5,7 @@ import (
 	"nginxoracle/proxy/module"
 	"nginxoracle/proxy/modules/access"
 	"nginxoracle/proxy/modules/addition"
+	"nginxoracle/proxy/modules/auth_basic"
 	"nginxoracle/proxy/modules/autoindex"
 	"nginxoracle/proxy/modules/charset"
 	"nginxoracle/proxy/modules/core"
@@ -56,7 +57,8 @@ var httpModules = []*http.Module{
 	random_index.Module,
 	// mirror
 	try_files.Module,
-	// auth_request, auth_basic
+	// auth_request
+	auth_basic.Module,
 	access.Module,
 	// limit_conn, limit_req
 	realip.Module,

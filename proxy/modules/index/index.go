@@ -80,7 +80,7 @@ func handler(r *http.Request) http.Rc {
 		if n.script != nil {
 			// Variables that were made before are taken as they are, changeable or not.
 			size := n.script.Len(r, http.ScriptState{}, true)
-			text = n.script.Append(r, r.Alloc(size)[:0], &http.ScriptState{ArgsAt: -1}, true)
+			text, _ = n.script.Append(r, r.Alloc(size)[:0], size, &http.ScriptState{ArgsAt: -1}, true)
 			if len(text) > 0 && text[0] == '/' {
 				return r.InternalRedirect(text, r.Args)
 			}

@@ -208,11 +208,13 @@ func (l *accessLog) open(r *http.Request, lc *locConf) (name []byte, fd int) {
 		}
 	}
 
-	name = l.script.Run(r, 0)
+	name, ok := l.script.Run(r, 0)
+	if !ok {
+		return nil, -1
+	}
 	of := openfile.Info{Append: true, Valid: lc.valid, MinUses: lc.minUses}
 	if lc.cache != nil {
-		_, ok := r.OpenCached(lc.cache, name, &of)
-		if ok {
+		if _, ok := r.OpenCached(lc.cache, name, &of); ok {
 			return name, of.FD
 		}
 	} else if openfile.Open(name, &of, log) {

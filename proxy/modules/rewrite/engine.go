@@ -2,6 +2,7 @@ package rewrite
 
 import (
 	"bytes"
+	"math"
 	"sync"
 	"syscall"
 
@@ -143,7 +144,10 @@ func (e *engine) run(steps []step) {
 		case opValue:
 			e.push(http.VarValue{V: s.value, Valid: true})
 		case opComplex:
-			e.complex(s)
+			if !e.complex(s) {
+				e.rc = 500
+				return
+			}
 		case opEqual:
 			v := e.pop()
 			res := &e.stack[e.sp-1]
@@ -166,11 +170,11 @@ func (e *engine) run(steps []step) {
 	}
 }
 
-func (e *engine) complex(s *step) {
+func (e *engine) complex(s *step) bool {
 	n := s.script.Len(e.r, http.ScriptState{Quote: e.state.Quote}, false)
-	b := s.script.Append(e.r, e.r.Alloc(n)[:0], &e.state, false)
-	// The length is the first pass's, whatever the second one made.
-	e.push(http.VarValue{V: b[:min(n, len(b))], Valid: true})
+	b, ok := s.script.Append(e.r, e.r.Alloc(n)[:0], n, &e.state, false)
+	e.push(http.VarValue{V: b, Valid: true})
+	return ok
 }
 
 // match runs a regular expression and logs what rewrite_log asks for.
@@ -211,20 +215,31 @@ func (e *engine) rewrite(s *step) (applied, more bool) {
 	} else {
 		r.URIChanged = true
 	}
-	room := 128
+	room, limit := 128+len(r.Args)+1, math.MaxInt
 	if s.twoPasses {
 		room = s.script.Len(r, http.ScriptState{Quote: s.redirect}, false)
+		if s.addArgs && len(r.Args) > 0 {
+			room += len(r.Args) + 1
+		}
+		limit = room
 	}
 	e.state.Quote = s.redirect
 	e.state.ArgsAt = -1
-	b := s.script.Append(r, r.Alloc(room + len(r.Args) + 1)[:0], &e.state, false)
+	b, ok := s.script.Append(r, r.Alloc(room)[:0], limit, &e.state, false)
 	e.state.Quote = false
+	if !ok {
+		e.rc = 500
+		return true, false
+	}
 	if s.redirect {
-		return true, e.location(s, b)
+		return true, e.location(s, b, limit)
 	}
 	uri := b
 	if at := e.state.ArgsAt; at >= 0 {
 		if s.addArgs && len(r.Args) > 0 {
+			if !e.roomForArgs(b, limit) {
+				return true, false
+			}
 			b = append(append(b, '&'), r.Args...)
 		}
 		uri, r.Args = b[:at:at], b[at:]
@@ -244,12 +259,25 @@ func (e *engine) rewrite(s *step) (applied, more bool) {
 	return true, true
 }
 
+// roomForArgs checks that the request's arguments still fit behind b.
+func (e *engine) roomForArgs(b []byte, limit int) bool {
+	if limit-len(b) > len(e.r.Args) {
+		return true
+	}
+	e.r.Conn.Log.Err(elog.Alert, nil, "no buffer space in script copy")
+	e.rc = 500
+	return false
+}
+
 // location sets the Location of a redirect.
-func (e *engine) location(s *step, b []byte) bool {
+func (e *engine) location(s *step, b []byte, limit int) bool {
 	r := e.r
 	out, taken := parse.Unescape(b[:0], b, parse.UnescapeRedirectURI)
 	b = append(out, b[taken:]...)
 	if s.addArgs && len(r.Args) > 0 {
+		if !e.roomForArgs(b, limit) {
+			return false
+		}
 		sep := byte('?')
 		if s.script.Args {
 			sep = '&'

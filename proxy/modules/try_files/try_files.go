@@ -95,7 +95,7 @@ func handler(r *http.Request) http.Rc {
 		text := f.text
 		if f.script != nil {
 			n := f.script.Len(r, http.ScriptState{}, false)
-			text = f.script.Append(r, r.Alloc(n)[:0], &http.ScriptState{ArgsAt: -1}, true)
+			text, _ = f.script.Append(r, r.Alloc(n)[:0], n, &http.ScriptState{ArgsAt: -1}, true)
 			if alias > 0 && alias <= len(r.URI) && bytes.HasPrefix(text, r.URI[:alias]) {
 				text = text[alias:]
 			}
