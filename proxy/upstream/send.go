@@ -12,7 +12,8 @@ func (u *Upstream) sendRequest(r *http.Request, doWrite bool) {
 	if u.State.ConnectTime == -1 {
 		u.State.ConnectTime = c.Loop.Mono() - u.startTime
 	}
-	if !u.requestSent && !testConnect(c) {
+	// what happened to a kept connection is found out by writing to it
+	if !u.requestSent && !u.Peer.Cached && !testConnect(c) {
 		u.next(r, FTError)
 		return
 	}
