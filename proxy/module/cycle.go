@@ -32,6 +32,10 @@ type Cycle struct {
 	Zones  []*Zone
 	Listen []*Listening
 
+	// AtExit is what a worker does at its end, on its own thread: where nginx's process ends and with
+	// it all that it had open, ours stays.
+	AtExit []func()
+
 	Dumps []*Dump // -T
 	Used  bool    // some module's directive has been met: load_module comes too late
 

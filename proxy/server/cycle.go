@@ -32,6 +32,7 @@ type server struct {
 	allDone   chan struct{} // closed when the last worker of a graceful end is done
 	newBinary int           // the pid of a newer binary, 0 = none
 	childDone chan struct{} // it has ended
+	gone      chan *leaving // runs whose last worker has ended
 	parent    int           // who started us
 	noaccept  bool
 }

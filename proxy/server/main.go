@@ -21,7 +21,7 @@ var stderr = &module.File{FD: 2}
 
 // Main runs the program and gives its exit status.
 func Main(args []string) int {
-	s := &server{args: args, sys: ev.NewSockets(), parent: os.Getppid()}
+	s := &server{args: args, sys: ev.NewSockets(), parent: os.Getppid(), gone: make(chan *leaving, 16)}
 	if !s.opt.parse(args) {
 		return 1
 	}

@@ -3,6 +3,7 @@ package server
 import (
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
@@ -42,6 +43,9 @@ func (s *server) master(signals <-chan os.Signal) {
 		case sig = <-signals:
 		case <-s.allDone:
 			s.exit()
+		case l := <-s.gone:
+			s.release(l)
+			continue
 		case <-s.childDone:
 			s.reap()
 			continue
@@ -151,23 +155,36 @@ func (s *server) reload(single bool) {
 		}
 	}
 	closeUnneeded(old.Listen, c.Log, s.sys)
-	go release(old, before)
-	for _, w := range before {
-		select {
-		case <-w.done:
-		default:
-			s.workers = append(s.workers, w)
-		}
-	}
+	s.workers = append(s.workers, before...)
 	c.Old = nil
+	go func(l *leaving) {
+		for _, w := range l.workers {
+			<-w.done
+		}
+		s.gone <- l
+	}(&leaving{old, ofCycle(before, old)})
 }
 
-// release closes a cycle's files when its last worker has ended.
-func release(c *module.Cycle, workers []*worker) {
+// leaving is a run of the configuration whose workers have been told to finish.
+type leaving struct {
+	cycle   *module.Cycle
+	workers []*worker
+}
+
+// ofCycle are the workers of a run; each has a cycle of its own that stems from it.
+func ofCycle(workers []*worker, c *module.Cycle) (out []*worker) {
 	for _, w := range workers {
-		<-w.done
+		if w.cycle == c || w.cycle.First == c {
+			out = append(out, w)
+		}
 	}
-	for _, f := range c.Files {
+	return out
+}
+
+// release forgets a run's workers and closes its files. From then on their numbers are others'.
+func (s *server) release(l *leaving) {
+	s.workers = slices.DeleteFunc(s.workers, func(w *worker) bool { return slices.Contains(l.workers, w) })
+	for _, f := range l.cycle.Files {
 		if f.FD > 2 {
 			ev.CloseFD(f.FD)
 		}

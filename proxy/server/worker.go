@@ -291,6 +291,9 @@ func (w *worker) end() {
 		log.Err(elog.Alert, nil, "aborting")
 	}
 	w.loop.StopListening()
+	for _, f := range w.cycle.AtExit {
+		f()
+	}
 	w.sys.Free()
 	log.Err(elog.Notice, nil, "exit")
 }

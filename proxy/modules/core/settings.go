@@ -240,7 +240,9 @@ func openFileCache(cf *module.Conf, cmd *module.Directive, conf any) error {
 	if limit == 0 {
 		return cf.Emerg(`"open_file_cache" must have the "max" parameter`)
 	}
-	c.OpenFileCache = openfile.NewCache(limit, inactive)
+	cache := openfile.NewCache(limit, inactive)
+	c.OpenFileCache = cache
+	cf.Cycle.AtExit = append(cf.Cycle.AtExit, func() { cache.Close(cf.Cycle.Log) })
 	return nil
 }
 

@@ -132,7 +132,9 @@ func setCache(cf *module.Conf, _ *module.Directive, c any) error {
 	if entries == 0 {
 		return cf.Emerg(`"open_log_file_cache" must have "max" parameter`)
 	}
-	lc.cacheSet, lc.cache = true, openfile.NewCache(entries, inactive)
+	cache := openfile.NewCache(entries, inactive)
+	lc.cacheSet, lc.cache = true, cache
+	cf.Cycle.AtExit = append(cf.Cycle.AtExit, func() { cache.Close(cf.Cycle.Log) })
 	lc.valid, lc.minUses = valid, minUses
 	return nil
 }
