@@ -85,7 +85,7 @@ func (r *Request) readBody(post func(r *Request)) (rc Rc, whole bool) {
 			size++
 		}
 	}
-	rb.buf = &hbuf{b: make([]byte, size)}
+	rb.buf = &hbuf{b: r.Alloc(int(size))}
 	r.ReadHandler = readBodyHandler
 	r.WriteHandler = requestEmptyHandler
 	return r.doReadBody(), false

@@ -58,6 +58,7 @@ type worker struct {
 	reqs    []*Request
 	conns   []*Connection
 	scratch [lingeringBuffer]byte
+	large   [largeKinds][][]byte
 }
 
 func (cm *CoreMain) workerState() *worker {
@@ -96,7 +97,7 @@ func (w *worker) getRequest() *Request {
 		w.reqs = w.reqs[:n-1]
 		return r
 	}
-	return &Request{pool: &pool{}}
+	return &Request{pool: &pool{worker: w}}
 }
 
 func (w *worker) putRequest(r *Request) {

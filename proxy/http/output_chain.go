@@ -134,7 +134,7 @@ func (o *OutputChain) newBuf(size int64) {
 		recycled = false
 	}
 	b := o.R.NewBuf()
-	b.Start = make([]byte, n)
+	b.Start = o.R.Alloc(int(n))
 	b.Data = b.Start[:0]
 	b.Temporary, b.Recycled, b.Tag = true, recycled, o.Tag
 	o.buf = b

@@ -1,6 +1,10 @@
 package http
 
-import "nginxoracle/proxy/ev"
+import (
+	"math/bits"
+
+	"nginxoracle/proxy/ev"
+)
 
 // slab hands out zeroed values from parts that are kept when it is reset.
 type slab[T any] struct {
@@ -42,35 +46,79 @@ type pool struct {
 	files   slab[File]
 	free    *Chain // links given back
 
-	chunk  []byte // the current piece of memory, filled up to used
+	chunks [][]byte // small pieces are cut from chunks[chunk], filled up to used
+	chunk  int
 	used   int
-	spare  [][]byte // pieces already full
-	open   []*File  // closed at the request's end, the last opened first
+	large  [][]byte // from the worker, given back
+	worker *worker
+
+	open   []*File // closed at the request's end, the last opened first
 	remove []*TempFile
 }
 
 const (
 	poolChunk = 4096
-	poolKeep  = 4
+	poolKeep  = 4 // chunks kept over a reset
 )
 
 func (p *pool) alloc(n int) []byte {
-	if n > len(p.chunk)-p.used {
-		if n > poolChunk/2 {
-			return make([]byte, n)
-		}
+	if n > poolChunk/2 {
+		return p.allocLarge(n)
+	}
+	if len(p.chunks) == 0 || n > poolChunk-p.used {
 		p.nextChunk()
 	}
-	b := p.chunk[p.used : p.used+n : p.used+n]
+	b := p.chunks[p.chunk][p.used : p.used+n : p.used+n]
 	p.used += n
 	return b
 }
 
 func (p *pool) nextChunk() {
-	if p.chunk != nil {
-		p.spare = append(p.spare, p.chunk)
+	if p.used > 0 {
+		p.chunk++
 	}
-	p.chunk, p.used = make([]byte, poolChunk), 0
+	if p.chunk == len(p.chunks) {
+		p.chunks = append(p.chunks, make([]byte, poolChunk))
+	}
+	p.used = 0
+}
+
+func (p *pool) allocLarge(n int) []byte {
+	b := p.worker.getLarge(n)
+	p.large = append(p.large, b)
+	return b[:n:n]
+}
+
+// Large buffers are kept by the worker in classes of powers of two, from 4K to 256K.
+const (
+	minLarge   = 12
+	maxLarge   = 18
+	keepLarge  = 1 << 22 // bytes kept a class
+	largeKinds = maxLarge - minLarge + 1
+)
+
+func largeClass(n int) int { return max(bits.Len(uint(n-1)), minLarge) - minLarge }
+
+func (w *worker) getLarge(n int) []byte {
+	k := largeClass(n)
+	if k >= largeKinds {
+		return make([]byte, n)
+	}
+	l := w.large[k]
+	if len(l) == 0 {
+		return make([]byte, 1<<(k+minLarge))
+	}
+	b := l[len(l)-1]
+	w.large[k] = l[:len(l)-1]
+	return b
+}
+
+func (w *worker) putLarge(b []byte) {
+	k := largeClass(len(b))
+	if k >= largeKinds || len(w.large[k])<<(k+minLarge) >= keepLarge {
+		return
+	}
+	w.large[k] = append(w.large[k], b)
 }
 
 func (p *pool) reset() {
@@ -87,8 +135,15 @@ func (p *pool) reset() {
 	p.headers.reset()
 	p.files.reset()
 	p.free = nil
-	p.used = 0
-	p.spare = nil
+	p.chunk, p.used = 0, 0
+	if len(p.chunks) > poolKeep {
+		p.chunks = p.chunks[:poolKeep:poolKeep]
+	}
+	for i, b := range p.large {
+		p.worker.putLarge(b)
+		p.large[i] = nil
+	}
+	p.large = p.large[:0]
 }
 
 // NewBuf gives a zeroed buffer of the request's pool (ngx_calloc_buf).
@@ -115,7 +170,8 @@ func (r *Request) FreeChain(cl *Chain) {
 	r.pool.free = cl
 }
 
-// Alloc gives n bytes that live as long as the request (ngx_pnalloc). They are not zeroed.
+// Alloc gives n bytes that live as long as the request (ngx_pnalloc). They are not zeroed. Large
+// ones are used again by other requests: nothing may look at them once the request is freed.
 func (r *Request) Alloc(n int) []byte { return r.pool.alloc(n) }
 
 // NewFile gives a file of the request's pool; fd is closed when the request is freed,

@@ -75,7 +75,7 @@ func postponeInMemory(r *Request, in *Chain) Rc {
 			size = n
 		}
 		b := r.NewBuf()
-		b.Start = make([]byte, size)
+		b.Start = r.Alloc(int(size))
 		b.Data = b.Start[:0]
 		b.Temporary, b.LastBuf = true, true
 		r.Out = r.NewChain(b)
