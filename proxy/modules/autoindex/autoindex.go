@@ -71,7 +71,7 @@ var contentTypes = [...]string{
 }
 
 func handler(r *http.Request) http.Rc {
-	if r.URI[len(r.URI)-1] != '/' || r.Method&(http.GET|http.HEAD) == 0 {
+	if !r.URIEndsInSlash() || r.Method&(http.GET|http.HEAD) == 0 {
 		return http.Declined
 	}
 	ac := r.LocConf[Module.Index].(*conf)

@@ -48,7 +48,7 @@ var (
 )
 
 func handler(r *http.Request) http.Rc {
-	if r.Method&(http.GET|http.HEAD) == 0 || r.URI[len(r.URI)-1] == '/' {
+	if r.Method&(http.GET|http.HEAD) == 0 || r.URIEndsInSlash() {
 		return http.Declined
 	}
 	enable := r.LocConf[Module.Index].(*conf).enable

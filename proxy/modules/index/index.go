@@ -64,7 +64,7 @@ func set(cf *module.Conf, _ *module.Directive, c any) error {
 }
 
 func handler(r *http.Request) http.Rc {
-	if r.URI[len(r.URI)-1] != '/' || r.Method&(http.GET|http.HEAD|http.POST) == 0 {
+	if !r.URIEndsInSlash() || r.Method&(http.GET|http.HEAD|http.POST) == 0 {
 		return http.Declined
 	}
 

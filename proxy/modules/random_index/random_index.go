@@ -38,7 +38,7 @@ func init() {
 }
 
 func handler(r *http.Request) http.Rc {
-	if r.URI[len(r.URI)-1] != '/' || r.Method&(http.GET|http.HEAD|http.POST) == 0 ||
+	if !r.URIEndsInSlash() || r.Method&(http.GET|http.HEAD|http.POST) == 0 ||
 		r.LocConf[Module.Index].(*conf).enable == 0 {
 		return http.Declined
 	}

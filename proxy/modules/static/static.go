@@ -30,7 +30,7 @@ func handler(r *http.Request) http.Rc {
 	if r.Method&(http.GET|http.HEAD|http.POST) == 0 {
 		return 405
 	}
-	if r.URI[len(r.URI)-1] == '/' {
+	if r.URIEndsInSlash() {
 		return http.Declined
 	}
 	path, _, ok := r.MapURIToPath(0)
