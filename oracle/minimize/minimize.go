@@ -92,6 +92,7 @@ type reducer struct {
 	opts  Options
 	start time.Time
 	memo  map[[32]byte]bool
+	was   map[[32]byte]bool // texts that were the best one once
 	stats Stats
 	err   error
 	best  *casefile.Case
@@ -106,7 +107,7 @@ func Shrink(ctx context.Context, c *casefile.Case, try Try, o Options) (*casefil
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	r := &reducer{ctx: ctx, try: try, opts: o, start: o.Now(), memo: map[[32]byte]bool{}, best: c}
+	r := &reducer{ctx: ctx, try: try, opts: o, start: o.Now(), memo: map[[32]byte]bool{}, was: map[[32]byte]bool{sha256.Sum256(c.Print()): true}, best: c}
 	r.stats.Passes = map[string]Count{}
 	for changed := true; changed && !r.stopped(); {
 		changed = false
@@ -183,6 +184,9 @@ func valid(text []byte) bool {
 func (r *reducer) holds(pass string, c *casefile.Case) bool {
 	text := c.Print()
 	key := sha256.Sum256(text)
+	if r.was[key] { // nothing went, or what went has come back: no step forward
+		return false
+	}
 	count := r.stats.Passes[pass]
 	count.Tried++
 	ok, known := r.memo[key]
@@ -207,6 +211,7 @@ func (r *reducer) holds(pass string, c *casefile.Case) bool {
 	}
 	if ok {
 		count.Kept++
+		r.was[key] = true
 	}
 	r.stats.Passes[pass] = count
 	return ok

@@ -1,0 +1,192 @@
+package minimize
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"nginxoracle/oracle/casefile"
+)
+
+func parse(t interface{ Fatal(...any) }, text string) *casefile.Case {
+	c, err := casefile.Parse("test", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+const whole = `# whole
+-- nginx.conf --
+events {
+}
+http {
+    map $arg_a $m {
+        a b;
+        default c;
+    }
+    server {
+        listen 127.0.0.1:8080;
+        root html;
+        if ($m) {
+            add_header X-A "one two three four";
+        }
+        location / {
+            etag off;
+            expires max;
+        }
+    }
+}
+-- html/a mtime=1700000001 --
+aaaaaaaaaaaaaaaa
+-- html/b --
+b
+-- origin 127.0.0.1:9001 --
+connection
+recv request
+send "one"
+settle
+send "two"
+again
+connection
+recv all
+-- client 1 --
+send "GET /a HTTP/1.1\r\nHost: a\r\n\r\n"
+recv response
+-- client 2 with 1 --
+send "POST /b HTTP/1.1\r\nHost: b\r\n" "X-Keep: yes\r\n\r\n"
+recv response
+shutdown
+recv all
+`
+
+// has is a predicate: the printed case contains all words.
+func has(words ...string) Try {
+	return func(_ context.Context, c *casefile.Case) (bool, error) {
+		text := string(c.Print())
+		for _, w := range words {
+			if !strings.Contains(text, w) {
+				return false, nil
+			}
+		}
+		return true, nil
+	}
+}
+
+// Whatever words a predicate asks for, the result still has them, no single item
+// of any pass can go, and the original is untouched.
+func TestResultIsMinimalForAnyPredicate(t *testing.T) {
+	pool := []string{"etag off", "X-A", "$arg_a", "html/b", "9001", "two", "X-Keep: yes", "client 2", "shutdown", "expires", "recv all", "POST"}
+	rapid.Check(t, func(t *rapid.T) {
+		words := rapid.SliceOfNDistinct(rapid.SampledFrom(pool), 1, 3, rapid.ID).Draw(t, "words")
+		c := parse(t, whole)
+		before := string(c.Print())
+		try := has(words...)
+		small, stats, err := Shrink(context.Background(), c, try, Options{})
+		if err != nil || !stats.Done {
+			t.Fatalf("not done: %v %v", stats, err)
+		}
+		if ok, _ := try(context.Background(), small); !ok {
+			t.Fatalf("the result does not hold:\n%s", small.Print())
+		}
+		if string(c.Print()) != before {
+			t.Fatal("the original was changed")
+		}
+		if _, err := casefile.Parse("result", small.Print()); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range Passes() {
+			n := p.Items(small)
+			for i := range n {
+				drop := make([]bool, n)
+				drop[i] = true
+				next := p.Without(small, drop)
+				if next == nil || !Reachable(next) || string(next.Print()) == string(small.Print()) {
+					continue
+				}
+				if _, err := casefile.Parse("next", next.Print()); err != nil {
+					continue
+				}
+				if ok, _ := try(context.Background(), next); ok {
+					t.Fatalf("pass %s can still drop item %d:\n%s", p.Name, i, small.Print())
+				}
+			}
+		}
+	})
+}
+
+func TestBudgetsAndErrors(t *testing.T) {
+	c := parse(t, whole)
+	_, stats, err := Shrink(context.Background(), c, has("X-Keep"), Options{Budget: Budget{Attempts: 3}})
+	if err != nil || stats.Done || stats.Attempts != 3 {
+		t.Errorf("attempts: %v %v", stats, err)
+	}
+	now := time.Unix(0, 0)
+	clock := func() time.Time { now = now.Add(time.Second); return now }
+	_, stats, _ = Shrink(context.Background(), c, has("X-Keep"), Options{Budget: Budget{Time: 5 * time.Second}, Now: clock})
+	if stats.Done || !strings.Contains(stats.Why, "5s spent") {
+		t.Errorf("time: %v", stats)
+	}
+	calls := 0
+	broken := func(context.Context, *casefile.Case) (bool, error) { calls++; return true, errors.New("no cell") }
+	got, stats, err := Shrink(context.Background(), c, broken, Options{})
+	if err == nil || stats.Done || calls != maxErrors || got != c {
+		t.Errorf("a rig that breaks: %v %v after %d calls", stats, err, calls)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, stats, _ = Shrink(ctx, c, has("X-Keep"), Options{}); stats.Done {
+		t.Error("an interrupted run says that it is done")
+	}
+}
+
+func TestEveryStepIsSaved(t *testing.T) {
+	var last *casefile.Case
+	small, stats, err := Shrink(context.Background(), parse(t, whole), has("etag off"), Options{Saved: func(c *casefile.Case) { last = c }})
+	if err != nil || last == nil || string(last.Print()) != string(small.Print()) {
+		t.Errorf("what was saved last is not the result: %v", err)
+	}
+	if stats.Memo == 0 {
+		t.Error("nothing was answered from memory, though every pass runs twice")
+	}
+}
+
+func TestBrokenConfigurationShrinksByBytes(t *testing.T) {
+	c := parse(t, "# t\n-- nginx.conf --\nevents { }\nhttp {\n    server_tokens on;\n    server { return 200 \"open; }\n}\n")
+	small, _, err := Shrink(context.Background(), c, has("open"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.TrimSpace(string(small.File("nginx.conf").Data)); got != "open" {
+		t.Errorf("left %q", got)
+	}
+}
+
+func TestReachable(t *testing.T) {
+	for text, want := range map[string]bool{
+		"events {\n}\nhttp {\n    server {\n        listen 8080;\n    }\n}\n":           true,
+		"events {\n}\nhttp {\n    server {\n        listen 127.0.0.1:8081;\n    }\n}\n": false,
+		"events {\n}\n":         false,
+		"events { does not end": true,
+	} {
+		c := parse(t, "# t\n-- nginx.conf --\n"+text+"\n-- client 1 --\nsend \"x\"\n")
+		if Reachable(c) != want {
+			t.Errorf("%q: %v", text, !want)
+		}
+	}
+}
+
+func TestPassOrder(t *testing.T) {
+	var names []string
+	for _, p := range Passes() {
+		names = append(names, p.Name)
+	}
+	const want = "clients, blocks, directives, origins, files, steps, origin connections, origin steps, join, lines, unwrap, arguments, names, runs, bytes, contents"
+	if got := strings.Join(names, ", "); got != want {
+		t.Errorf("passes %s\nwant   %s", got, want)
+	}
+}
