@@ -23,6 +23,7 @@ import (
 // needs longer is reported as what it is.
 const (
 	startStep  = 500 * time.Microsecond // between two looks at a starting server
+	startSlow  = 5 * time.Millisecond   // as slow as looking may be for a limit to count
 	quitLimit  = 500 * time.Millisecond // for a graceful end
 	termLimit  = 2 * time.Second        // for a fast end
 	killLimit  = 5 * time.Second        // for the kernel to end a killed process
@@ -128,11 +129,14 @@ func (a *agent) start(req *proto.Request) (ans proto.Answer, fds []int, err erro
 	}
 	a.server = ans.Pid
 	end := time.Now().Add(req.Limit)
-	for still := 0; ; time.Sleep(startStep) {
+	// A limit on the clock alone would blame the server for a machine that stood still (a virtual
+	// machine that was paused): it must also have been looked at often enough.
+	enough := int(req.Limit / startSlow)
+	for looks, still := 0, 0; ; time.Sleep(startStep) {
 		if ans.Exit = a.reaper.exit(a.server); ans.Exit.Exited {
 			return ans, fds, nil
 		}
-		if time.Now().After(end) {
+		if looks++; looks > enough && time.Now().After(end) {
 			ans.Stuck = cmp.Or(a.prober.Describe(), "no process")
 			return ans, fds, nil
 		}

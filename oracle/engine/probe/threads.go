@@ -158,6 +158,9 @@ func (p *Prober) refresh(q *process, force bool) error {
 			return fmt.Errorf("process %d: threads: %w", q.pid, err)
 		}
 		if n <= 0 {
+			if uint64(len(q.threads)+2) != q.nlink { // threads came or went meanwhile: list them again next time
+				q.nlink = 0
+			}
 			return nil
 		}
 		for b := p.buf[:n]; len(b) > 0; {
