@@ -3,6 +3,8 @@
 package upstream_keepalive
 
 import (
+	"syscall"
+
 	"nginxoracle/proxy/ev"
 	"nginxoracle/proxy/http"
 	"nginxoracle/proxy/inet"
@@ -34,6 +36,7 @@ type srvConf struct {
 	requests      int
 	time, timeout int64 // ms
 
+	byte  [1]byte
 	cache []*item // the last used first
 	free  []*item
 
@@ -193,9 +196,10 @@ func closeHandler(e *ev.Event) {
 	conn := e.Conn
 	it := conn.Data.(*item)
 	if !conn.Close && !conn.Read.TimedOut {
-		// A byte that comes now is no answer to anything, so it need not be left for a reader.
-		var b [1]byte
-		if n := conn.Recv(b[:]); n == ev.Again {
+		// A byte that comes now is no answer to anything, so it need not be left for a reader; and
+		// a reset is nobody's fault.
+		if _, err := conn.Loop.Sys.Read(conn.FD, it.conf.byte[:]); err == syscall.EAGAIN {
+			e.Ready = false
 			return
 		}
 	}
