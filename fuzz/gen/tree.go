@@ -36,7 +36,7 @@ func (u *unit) tree() {
 		u.file("u00/html/dir/index.html", "index of dir\n", 0, mtime())
 	}
 	if u.pct(50) {
-		size := []int{1, 2, 4095, 4096, 4097, 10000, 32768, 40000, 65537, 150000}[u.n(10)]
+		size := []int{1, 2, 4095, 4096, 4097, 10000, 12288, 20000, 32768, 40000}[u.n(10)]
 		b := bytes.Repeat([]byte("0123456789abcdef"), size/16+1)[:size]
 		u.file("u00/html/big.bin", string(b), 0, mtime())
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // maxSeeds bounds the pool: a campaign's memory is flat.
-const maxSeeds = 1024
+const maxSeeds = 256
 
 // Seed is a unit that was kept.
 type Seed struct {

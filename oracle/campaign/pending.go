@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
+	"strings"
 	"time"
 
 	"nginxoracle/oracle/casefile"
@@ -46,6 +48,18 @@ func (c *Campaign) keep(p *pendingCase) {
 		c.errs = append(c.errs, fmt.Errorf("campaign: save a differing case: %w", err))
 	}
 	c.pending = append(c.pending, p)
+	slices.SortStableFunc(c.pending, func(a, b *pendingCase) int { return urgency(a.Core) - urgency(b.Core) })
+}
+
+// urgency puts crashes before what differs, and what differs before what waits for nobody.
+func urgency(core string) int {
+	switch {
+	case strings.HasPrefix(core, "process"), strings.Contains(core, "panic"):
+		return 0
+	case strings.HasPrefix(core, "error"), strings.HasPrefix(core, "access"), strings.HasPrefix(core, "tree"):
+		return 2
+	}
+	return 1
 }
 
 // loadPending reads the cases that an earlier run of the campaign saved.
@@ -156,6 +170,11 @@ func (c *Campaign) settle(p *pendingCase, rep triage.Report) error {
 		}
 		sig += " again" // it was fixed, and is back
 	}
+	if e := c.within(rep); e != nil { // not shrunk to the end, and likely the same
+		s.Known[e.ID]++
+		s.count("known-new")
+		return nil
+	}
 	e, err := c.catalog.Add(catalog.Fresh{Signature: sig, Slug: rep.Signature.Slug(), Title: rep.Signature.Describe(), Seed: p.Label, Flaky: rep.Flaky, Case: rep.Case})
 	if err != nil {
 		return err
@@ -164,6 +183,29 @@ func (c *Campaign) settle(p *pendingCase, rep triage.Report) error {
 		return err
 	}
 	s.Findings = append(s.Findings, Finding{ID: e.ID, File: e.Path, Signature: sig, Core: p.Core, Shrink: rep.Shrink.String()})
+	return nil
+}
+
+// within is the new finding that a case which was not shrunk to the end is
+// likely to be: one with the same core and no directive that the case has not.
+// Divergences and fixed findings are only met by their whole signature.
+func (c *Campaign) within(rep triage.Report) *catalog.Entry {
+	if rep.Shrink.Done {
+		return nil
+	}
+	for _, e := range c.catalog.Entries {
+		core, list, ok := strings.Cut(strings.TrimSuffix(e.Signature(), "]"), " [")
+		if e.Status() != catalog.New || !ok || core != rep.Signature.Core {
+			continue
+		}
+		all := true
+		for _, d := range strings.Fields(list) {
+			all = all && slices.Contains(rep.Signature.Directives, d)
+		}
+		if all {
+			return e
+		}
+	}
 	return nil
 }
 
