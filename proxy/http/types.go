@@ -330,6 +330,7 @@ type Request struct {
 	RootTested, Done, Logged, Terminated, Background, Aio                      bool
 	FilterNeedInMemory, MainFilterNeedInMemory, FilterNeedTemporary            bool
 	PreserveBody, AllowRanges, SingleRange, DisableNotModified                 bool
+	SubrequestRanges                                                           bool
 	StatRegular, IgnoreContentEncoding, BufferedPostpone                       bool
 	Buffered                                                                   int
 	stat                                                                       statKind

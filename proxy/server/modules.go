@@ -20,6 +20,7 @@ import (
 	"nginxoracle/proxy/modules/log"
 	main_ "nginxoracle/proxy/modules/main"
 	mapmod "nginxoracle/proxy/modules/map"
+	"nginxoracle/proxy/modules/mirror"
 	"nginxoracle/proxy/modules/not_modified"
 	"nginxoracle/proxy/modules/proxy"
 	"nginxoracle/proxy/modules/random_index"
@@ -27,6 +28,7 @@ import (
 	"nginxoracle/proxy/modules/realip"
 	"nginxoracle/proxy/modules/referer"
 	"nginxoracle/proxy/modules/rewrite"
+	"nginxoracle/proxy/modules/slice"
 	"nginxoracle/proxy/modules/split_clients"
 	"nginxoracle/proxy/modules/static"
 	"nginxoracle/proxy/modules/stub_status"
@@ -55,7 +57,7 @@ var httpModules = []*http.Module{
 	autoindex.Module,
 	index.Module,
 	random_index.Module,
-	// mirror
+	mirror.Module,
 	try_files.Module,
 	// auth_request
 	auth_basic.Module,
@@ -96,7 +98,7 @@ var httpModules = []*http.Module{
 	http.CopyFilterModule,
 	range_filter.Body,
 	not_modified.Module,
-	// slice
+	slice.Module,
 }
 
 // refused is the name of the sets of what is not supported.

@@ -47,7 +47,7 @@ var (
 
 func headerFilter(r *http.Request, next http.HeaderFilter) http.Rc {
 	out := &r.HeadersOut
-	if r.Version < http.HTTP10 || out.Status != 200 || r != r.Main || out.ContentLengthN == -1 || !r.AllowRanges {
+	if r.Version < http.HTTP10 || out.Status != 200 || r != r.Main && !r.SubrequestRanges || out.ContentLengthN == -1 || !r.AllowRanges {
 		return next(r)
 	}
 	limit := uint64(r.Core.MaxRanges)
@@ -60,7 +60,7 @@ func headerFilter(r *http.Request, next http.HeaderFilter) http.Rc {
 			limit = 1
 		}
 		c := &ctx{offset: out.ContentOffset}
-		switch c.parse(r.HeadersIn.Range.Value[6:], out.ContentLengthN, limit) {
+		switch c.find(r, limit) {
 		case http.OK:
 			r.SetCtx(Body, c)
 			out.Status = 206
@@ -100,6 +100,17 @@ func wanted(r *http.Request) bool {
 	}
 	t := r.HeadersOut.LastModifiedTime
 	return t != -1 && http.ParseHTTPTime(v) == t
+}
+
+// find gives a subrequest the ranges of the main request, and reads those of the main request.
+func (c *ctx) find(r *http.Request, limit uint64) http.Rc {
+	if r != r.Main {
+		if main, _ := r.Main.Ctx(Body).(*ctx); main != nil {
+			c.spans = main.spans
+			return http.OK
+		}
+	}
+	return c.parse(r.HeadersIn.Range.Value[6:], r.HeadersOut.ContentLengthN, limit)
 }
 
 // parse reads the list of ranges: OK, 416, or Declined (send the whole).
@@ -228,6 +239,9 @@ func appendSpan(b []byte, s *span, length int64) []byte {
 const spanText = 3*20 + 2
 
 func (c *ctx) single(r *http.Request) {
+	if r != r.Main {
+		return
+	}
 	out := &r.HeadersOut
 	s := &c.spans[0]
 	setContentRange(r, appendSpan(append(r.Alloc(6 + spanText)[:0], "bytes "...), s, out.ContentLengthN))
