@@ -29,7 +29,7 @@ func (r *Request) ReadBody(post func(r *Request)) Rc {
 			} else {
 				r.ReadingBody = true
 			}
-			r.ReadHandler = blockReading
+			r.ReadHandler = BlockReading
 			post(r)
 		}
 		return rc
@@ -192,7 +192,7 @@ func (r *Request) doReadBody() Rc {
 		c.Loop.DelTimer(&c.Read)
 	}
 	if !r.RequestBodyNoBuffering {
-		r.ReadHandler = blockReading
+		r.ReadHandler = BlockReading
 		rb.Post(r)
 	}
 	return OK
@@ -351,7 +351,7 @@ func (r *Request) readDiscarded() Rc {
 	if r.copyPipelined(&b) != OK {
 		return 500
 	}
-	r.ReadHandler = blockReading
+	r.ReadHandler = BlockReading
 	return OK
 }
 

@@ -219,7 +219,7 @@ func createRequest(c *ev.Conn) *Request {
 	*r = Request{
 		pool: keep, HC: hc, Conn: c, Log: c.Log,
 		MainConf: hc.ConfCtx.Main, SrvConf: hc.ConfCtx.Srv,
-		ReadHandler: blockReading,
+		ReadHandler: BlockReading,
 		Method:      UNKNOWN, Version: HTTP10,
 		Count: 1, URIChanges: maxURIChanges + 1, Subrequests: maxSubrequests + 1,
 		State: StateReadingRequest,
@@ -336,5 +336,30 @@ func closeConnection(c *ev.Conn) {
 	c.Loop.CloseConn(c)
 	if hc != nil {
 		hc.worker.putConn(hc)
+	}
+}
+
+// Panicked ends what a connection was about after a panic in one of its handlers: the client's
+// connection is closed, what the request had open is given back, and its memory, which may be in
+// any state, is not used again. c is the client's connection, or one that the request made.
+func Panicked(c *ev.Conn) {
+	r, ok := c.Data.(*Request)
+	if !ok {
+		if hc, ok := c.Data.(*Connection); ok && hc.log.conn == c && c.FD != -1 {
+			closeConnection(c)
+		}
+		return
+	}
+	m := r.Main
+	if m.freed {
+		return
+	}
+	m.freed, m.Terminated = true, true
+	m.runCleanup()
+	m.removeTempFiles()
+	m.pool.closeFiles()
+	if m.Conn.FD != -1 {
+		m.Conn.Destroyed = true
+		m.Conn.Loop.CloseConn(m.Conn)
 	}
 }

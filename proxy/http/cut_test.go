@@ -147,6 +147,7 @@ func exchange(t *testing.T, conf *served, room int, pieces ...[]byte) string {
 	t.Helper()
 	k := &oneClient{pieces: pieces, room: room, space: room, slots: map[int][2]uint32{}}
 	l := ev.NewLoop(k, 16, conf.log)
+	l.Panicked = http.Panicked
 	if err := l.Listen(&ev.Listener{FD: listenFD, Text: "127.0.0.1:8080", Handler: http.InitConnection, Data: conf.port, Log: conf.log}); err != nil {
 		t.Fatal(err)
 	}

@@ -88,7 +88,7 @@ func (r *Request) Finalize(rc Rc) {
 		return
 	}
 	r.Done = true
-	r.ReadHandler = blockReading
+	r.ReadHandler = BlockReading
 	r.WriteHandler = requestEmptyHandler
 	if !r.PostAction {
 		r.RequestComplete = true
@@ -278,13 +278,11 @@ func writer(r *Request) {
 
 func requestFinalizer(r *Request) { r.Finalize(0) }
 
-func blockReading(*Request)        {}
-func requestEmptyHandler(*Request) {}
+// BlockReading is the read handler of a request that wants nothing from its client
+// (ngx_http_block_reading).
+func BlockReading(*Request) {}
 
-// BlockReading and EmptyHandler are the handlers that do nothing (ngx_http_block_reading,
-// ngx_http_request_empty_handler).
-func BlockReading(r *Request) {}
-func EmptyHandler(r *Request) {}
+func requestEmptyHandler(*Request) {}
 
 func testReading(r *Request) { r.TestReading() }
 
@@ -319,7 +317,7 @@ func (r *Request) postAction() Rc {
 	r.Version = HTTP9
 	r.HeaderOnly = true
 	r.PostAction = true
-	r.ReadHandler = blockReading
+	r.ReadHandler = BlockReading
 	if clcf.PostAction[0] == '/' {
 		r.InternalRedirect([]byte(clcf.PostAction), nil)
 	} else {

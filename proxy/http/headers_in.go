@@ -376,7 +376,7 @@ func (r *Request) processRequest() {
 	}
 	c.Read.Handler = requestHandler
 	c.Write.Handler = requestHandler
-	r.ReadHandler = blockReading
+	r.ReadHandler = BlockReading
 	r.setStat(statWriting)
 	handler(r)
 }

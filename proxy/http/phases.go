@@ -108,10 +108,6 @@ func (r *Request) RunPhases() {
 	}
 }
 
-// NextPhaseHandler moves the request past its current handler: for handlers that answered Done
-// or Again and go on by themselves (r->phase_handler++).
-func (r *Request) NextPhaseHandler() { r.phase++ }
-
 // genericPhase is the checker of the post-read, preaccess and precontent phases.
 func genericPhase(r *Request, ph *PhaseHandler) Rc {
 	rc := ph.Handler(r)

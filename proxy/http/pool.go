@@ -121,7 +121,7 @@ func (w *worker) putLarge(b []byte) {
 	w.large[k] = append(w.large[k], b)
 }
 
-func (p *pool) reset() {
+func (p *pool) closeFiles() {
 	for i := len(p.open) - 1; i >= 0; i-- {
 		if f := p.open[i]; f.FD >= 0 {
 			ev.CloseFD(f.FD)
@@ -130,6 +130,10 @@ func (p *pool) reset() {
 		p.open[i] = nil
 	}
 	p.open = p.open[:0]
+}
+
+func (p *pool) reset() {
+	p.closeFiles()
 	p.bufs.reset()
 	p.chains.reset()
 	p.headers.reset()

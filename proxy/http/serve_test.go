@@ -19,6 +19,9 @@ import (
 // answerModule is a content handler of the tests: "answer CODE TEXT;".
 var answerModule = &http.Module{Name: "answer"}
 
+// panicking, when set, is called by "answer 200 panic".
+var panicking func(r *http.Request)
+
 var textPlain = []byte("text/plain")
 
 func init() {
@@ -30,6 +33,9 @@ func init() {
 			http.ConfLoc(cf, core.Module).(*http.CoreLoc).Handler = func(r *http.Request) http.Rc {
 				if code >= 300 {
 					return http.Rc(code)
+				}
+				if panicking != nil && string(text) == "panic" {
+					panicking(r)
 				}
 				return r.SendResponse(code, textPlain, text)
 			}

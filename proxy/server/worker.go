@@ -6,6 +6,7 @@ import (
 
 	"nginxoracle/proxy/elog"
 	"nginxoracle/proxy/ev"
+	"nginxoracle/proxy/http"
 	"nginxoracle/proxy/module"
 	"nginxoracle/proxy/modules/events"
 	main_ "nginxoracle/proxy/modules/main"
@@ -181,6 +182,7 @@ func (w *worker) listen(m *main_.Conf, workers int) {
 	}
 	w.sys = sys
 	w.loop = ev.NewLoop(sys, e.Connections, c.Log)
+	w.loop.Panicked = http.Panicked
 	w.loop.MultiAccept = e.MultiAccept == 1
 	w.loop.AcceptDelay = e.AcceptMutexDelay
 	w.loop.PostEvents = m.Master == 1 && workers > 1 && e.AcceptMutex == 1
