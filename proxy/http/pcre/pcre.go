@@ -46,7 +46,8 @@ func Compile(pattern string, caseless bool) (*Regexp, error) {
 	m := getMatcher()
 	defer putMatcher(m)
 
-	p := m.copyIn([]byte(pattern))
+	text, edits := modern(pattern)
+	p := m.copyIn([]byte(text))
 	where := libc.Xmalloc(m.tls, 16)
 	defer libc.Xfree(m.tls, where)
 
@@ -54,11 +55,11 @@ func Compile(pattern string, caseless bool) (*Regexp, error) {
 	if caseless {
 		options = lib.DPCRE2_CASELESS
 	}
-	code := lib.Xpcre2_compile_8(m.tls, p, lib.Tsize_t(len(pattern)), options, where, where+8, 0)
+	code := lib.Xpcre2_compile_8(m.tls, p, lib.Tsize_t(len(text)), options, where, where+8, 0)
 	if code == 0 {
 		num := *(*int32)(at(where))
 		off := int(*(*lib.Tsize_t)(at(where + 8)))
-		return nil, compileError(m, pattern, num, off)
+		return nil, compileError(m, pattern, num, before(edits, off))
 	}
 
 	re := &Regexp{Pattern: pattern, code: code}
@@ -99,7 +100,7 @@ func compileError(m *matcher, pattern string, num int32, off int) error {
 			text = string(unsafe.Slice((*byte)(at(buf)), n))
 		}
 	}
-	off = offset1046(pattern, num, off)
+	off = min(offset1046(pattern, num, off), len(pattern))
 	s := "pcre2_compile() failed: " + text + ` in "` + pattern + `"`
 	if off != len(pattern) {
 		s += ` at "` + pattern[off:] + `"`

@@ -25,6 +25,15 @@ func TestExec(t *testing.T) {
 		{`a++b`, false, "aaab", "1 [0 4]"},
 		{`(?<n>\d+)-\1`, false, "12-12", "2 [0 5 0 2]"},
 		{`a\Kb`, false, "ab", "1 [1 2]"},
+		{`^a{,2}b`, false, "aab", "1 [0 3]"},
+		{`^a{,2}b`, false, "aaab", "-1"},
+		{`^a{ 1 , 2 }b`, false, "aab", "1 [0 3]"},
+		{`^a{ 2 }b`, false, "aab", "1 [0 3]"},
+		{`^a{,}b`, false, "a{,}b", "1 [0 5]"},
+		{`^[{,2}]+$`, false, "2,{}", "1 [0 4]"},
+		{`^\Qa{,2}\E`, false, "a{,2}", "1 [0 5]"},
+		{`^a\{,2}`, false, "a{,2}", "1 [0 5]"},
+		{`^a{x,2}`, false, "a{x,2}", "1 [0 6]"},
 	} {
 		re, err := Compile(c.pattern, c.caseless)
 		if err != nil {

@@ -1,0 +1,113 @@
+package pcre
+
+import (
+	"regexp"
+	"strings"
+)
+
+// braces is a quantifier as PCRE2 10.43 and later have it: the least number may be missing,
+// and blanks may stand around the numbers. Go's regexp reads our own grammar here, never a
+// user's pattern.
+var braces = regexp.MustCompile(`^\{[ \t]*(\d*)[ \t]*(,?)[ \t]*(\d*)[ \t]*\}`)
+
+// edit is a quantifier that was written otherwise: where it ends in the new text, how much
+// longer the text has become up to there, and the blanks before its brace in the old one.
+type edit struct{ end, grown, blanks int }
+
+// modern writes the quantifiers of a pattern as 10.40, which is what we have, understands them:
+// "{,3}" and "{ 1, 3 }" would be literal text to it.
+func modern(pattern string) (text string, edits []edit) {
+	if !strings.Contains(pattern, "{,") && !strings.Contains(pattern, "{ ") && !strings.ContainsAny(pattern, " \t") {
+		return pattern, nil
+	}
+	grown := 0
+	var b strings.Builder
+	for i := 0; i < len(pattern); {
+		rest := pattern[i:]
+		n := 1
+		switch {
+		case strings.HasPrefix(rest, `\Q`):
+			n = len(rest)
+			if end := strings.Index(rest, `\E`); end >= 0 {
+				n = end + 2
+			}
+		case rest[0] == '\\':
+			n = min(2, len(rest))
+			// \x{41}, \p{Lu}, \g{1}: what is in these braces is no number of times.
+			if n < len(rest) && rest[n] == '{' && strings.IndexByte("xopPgkNu", rest[1]) >= 0 {
+				if end := strings.IndexByte(rest, '}'); end >= 0 {
+					n = end + 1
+				}
+			}
+		case rest[0] == '[':
+			n = class(rest)
+		case strings.HasPrefix(rest, "(?#"):
+			n = len(rest)
+			if end := strings.IndexByte(rest, ')'); end >= 0 {
+				n = end + 1
+			}
+		case rest[0] == '{':
+			m := braces.FindStringSubmatch(rest)
+			if m == nil || m[1] == "" && m[3] == "" || m[2] == "" && (m[1] == "" || m[3] != "") {
+				break
+			}
+			n = len(m[0])
+			least := m[1]
+			if least == "" {
+				least = "0"
+			}
+			written := "{" + least + m[2] + m[3] + "}"
+			b.WriteString(written)
+			i += n
+			grown += len(written) - n
+			inside := strings.TrimSuffix(m[0], "}")
+			edits = append(edits, edit{b.Len(), grown, len(inside) - len(strings.TrimRight(inside, " \t"))})
+			continue
+		}
+		b.WriteString(rest[:n])
+		i += n
+	}
+	return b.String(), edits
+}
+
+// before gives the place in the pattern of a place in the text that modern made of it.
+func before(edits []edit, off int) int {
+	grown := 0
+	for _, e := range edits {
+		switch {
+		case off >= e.end:
+			grown = e.grown
+		case off > e.end-4:
+			// Inside a quantifier errors point behind its last number.
+			return off - e.grown - e.blanks
+		}
+	}
+	return off - grown
+}
+
+// class is the length of a character class at the beginning of s, all of s when it does not end.
+func class(s string) int {
+	i := 1
+	if i < len(s) && s[i] == '^' {
+		i++
+	}
+	if i < len(s) && s[i] == ']' {
+		i++
+	}
+	for i < len(s) {
+		switch {
+		case s[i] == ']':
+			return i + 1
+		case s[i] == '\\':
+			i += 2
+			continue
+		case s[i] == '[' && i+1 < len(s) && strings.IndexByte(":.=", s[i+1]) >= 0:
+			if end := strings.Index(s[i+2:], s[i+1:i+2]+"]"); end >= 0 {
+				i += end + 4
+				continue
+			}
+		}
+		i++
+	}
+	return len(s)
+}
