@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/pprof"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -27,6 +28,7 @@ type fuzzOptions struct {
 	Jobs, Units, Wrong      int
 	Dir, Corpus             string
 	NoFeedback, Self        bool
+	Profile                 string
 }
 
 func newFuzz(o *options) *cobra.Command {
@@ -58,6 +60,7 @@ same command goes on where it was.`,
 	f.BoolVar(&fo.NoFeedback, "no-feedback", false, "generate blindly: keep no seeds")
 	f.BoolVar(&fo.Self, "reference-vs-reference", false, "the candidate is the reference: what differs is the rig's or its own wavering")
 	f.DurationVar(&fo.Shrink, "shrink", 20*time.Second, "time to shrink one case")
+	f.StringVar(&fo.Profile, "cpuprofile", "", "write where the oracle's own time goes, for go tool pprof")
 	f.DurationVar(&fo.Drain, "drain", 30*time.Second, "how long to go on with cases that wait for triage when the time is over")
 	return cmd
 }
@@ -92,6 +95,11 @@ func fuzz(cmd *cobra.Command, o *fuzzOptions) error {
 			cfg.Seed = uint64(time.Now().UnixNano()) % 1_000_000_000
 		}
 	}
+	stopProfile, err := startProfile(o.Profile)
+	if err != nil {
+		return exit.Wrap(exit.Usage, fmt.Errorf("fuzz: %w", err))
+	}
+	defer stopProfile()
 	end := progress(&cfg, errw, o)
 	c, err := campaign.New(cfg)
 	if err != nil {
@@ -112,6 +120,25 @@ func fuzz(cmd *cobra.Command, o *fuzzOptions) error {
 		fmt.Fprintln(errw, "oracle: fuzz:", err)
 	}
 	return done(cmd, sum.Code, "fuzz: %d cases, %s", sum.Cases, sum.Why)
+}
+
+func startProfile(path string) (stop func(), err error) {
+	if path == "" {
+		return func() {}, nil
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return nil, err
+	}
+	return func() {
+		pprof.StopCPUProfile()
+		if err := f.Close(); err != nil {
+			fmt.Fprintln(os.Stderr, "oracle: fuzz:", err)
+		}
+	}, nil
 }
 
 func flagsAgain(o *fuzzOptions) (s string) {

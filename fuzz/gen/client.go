@@ -29,6 +29,10 @@ func (u *unit) makeClients() {
 	for i := range u.clients {
 		c := &u.clients[i]
 		c.Steps = steady(c.Steps, false)
+		if i > 0 && c.With == 0 && u.messy[i-1] && len(c.Steps) > 0 && c.Steps[0].Op != casefile.Settle {
+			// the server may still linger with the one before: its log line must come first
+			c.Steps = append([]casefile.Step{step(casefile.Settle)}, c.Steps...)
+		}
 		if c.With != 0 { // two at once: each step's work is done before the other's
 			u.clients[i-1].Steps, c.Steps = apart(u.clients[i-1].Steps), append([]casefile.Step{step(casefile.Settle)}, apart(c.Steps)...)
 		}
@@ -51,17 +55,21 @@ func (u *unit) client(port int, group []target) {
 	if n := len(u.clients); n > 0 && u.pct(4) && u.clients[n-1].With == 0 {
 		s.With = u.clients[n-1].ID
 	}
+	messy := s.With != 0
+	defer func() { u.messy = append(u.messy, messy) }()
 	var reqs []*request
 	for i, t := range group {
 		q := u.request(t, i == len(group)-1)
 		q.slow = t.slow
 		reqs = append(reqs, q)
+		messy = messy || q.body != ""
 		if q.last {
 			break
 		}
 	}
 	switch {
 	case len(reqs) > 1 && u.pct(20):
+		messy = true
 		all := ""
 		for _, q := range reqs {
 			all += q.bytes()
@@ -80,7 +88,7 @@ func (u *unit) client(port int, group []target) {
 			raw, broken := q.bytes(), false
 			if u.pct(14) {
 				d := damages[u.n(len(damages))]
-				raw, broken = d.do(u, raw), true
+				raw, broken, messy = d.do(u, raw), true, true
 				if u.pct(15) {
 					raw = damages[u.n(len(damages))].do(u, raw)
 				}

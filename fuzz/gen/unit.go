@@ -28,6 +28,7 @@ type unit struct {
 	byPath    map[string]int // files by path
 	origins   []casefile.Origin
 	clients   []casefile.Section
+	messy     []bool   // clients that the server may linger with
 	vars      []string // declared variables, without $
 	targets   []target
 	upstreams []string
