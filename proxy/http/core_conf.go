@@ -48,11 +48,15 @@ type CoreSrv struct {
 	LargeClientHeaderBuffers                                    module.Bufs
 	ClientHeaderTimeout                                         int64 // ms
 	IgnoreInvalidHeaders, MergeSlashes, UnderscoresInHeaders    int
+	MaxHeaders                                                  int // set by header_count
 	Listen                                                      bool
 	File                                                        string
 	Line                                                        int
 	Captures                                                    bool // the last regular expression of server_name has groups
 }
+
+// DefaultMaxHeaders is how many fields a request may have where max_headers says nothing.
+const DefaultMaxHeaders = 1000
 
 // ServerName is one server_name.
 type ServerName struct {

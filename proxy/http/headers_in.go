@@ -247,6 +247,11 @@ func (r *Request) readHeaders() {
 				c.Log.Err(logInfo, nil, "client sent invalid header line: \"%s\"", h.b[f.NameStart:f.ValEnd])
 				continue
 			}
+			if len(r.HeadersIn.Headers) >= cscf.MaxHeaders {
+				c.Log.Err(logInfo, nil, "client sent too many header lines")
+				r.Finalize(codeHeaderTooLarge)
+				return
+			}
 			if !r.takeHeader() {
 				return
 			}

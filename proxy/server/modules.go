@@ -15,6 +15,7 @@ import (
 	"nginxoracle/proxy/modules/gunzip"
 	"nginxoracle/proxy/modules/gzip"
 	"nginxoracle/proxy/modules/gzip_static"
+	"nginxoracle/proxy/modules/header_count"
 	"nginxoracle/proxy/modules/headers"
 	"nginxoracle/proxy/modules/index"
 	"nginxoracle/proxy/modules/log"
@@ -49,6 +50,7 @@ import (
 var httpModules = []*http.Module{
 	core.Module,
 	log.Module,
+	header_count.Module,
 	upstream.Module,
 
 	static.Module,

@@ -64,6 +64,9 @@ func TestDirectivesAreNginxs(t *testing.T) {
 		}
 		for i := range s.Directives {
 			d := &s.Directives[i]
+			if name == "ngx_http_header_count" {
+				continue // of Debian's patches, not in nginx's own tables
+			}
 			row, ok := table[key{name, d.Name}]
 			if !ok {
 				t.Errorf("%s: nginx's module has no directive %q", s.Name, d.Name)

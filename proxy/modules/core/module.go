@@ -48,6 +48,7 @@ func createSrv(cf *module.Conf) any {
 	return &http.CoreSrv{
 		ConnectionPoolSize: unset, RequestPoolSize: unset, ClientHeaderBufferSize: unset,
 		ClientHeaderTimeout:  unset,
+		MaxHeaders:           http.DefaultMaxHeaders,
 		IgnoreInvalidHeaders: unset, MergeSlashes: unset, UnderscoresInHeaders: unset,
 		File: cf.File(), Line: cf.Line(),
 	}
