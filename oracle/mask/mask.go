@@ -175,7 +175,7 @@ func (m *Comparer) accept(row *Row, ref, cand string) bool {
 		if v, ok := m.there[r]; ok && v != cand {
 			return false
 		}
-		if v, ok := m.back[c]; ok && v != ref {
+		if v, ok := m.back[c]; ok && v != ref && !row.Fold {
 			return false
 		}
 		m.there[r], m.back[c] = cand, ref

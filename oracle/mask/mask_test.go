@@ -46,6 +46,8 @@ var examples = []example{
 	{"log-tid", "2026/11/30 17:39:27 [error] 1#13: x\n2026/11/30 17:39:27 [error] 1#13: x", "2026/11/30 17:39:27 [error] 1#20: x\n2026/11/30 17:39:27 [error] 1#21: x", Error, false},
 	{"log-connection", "2026/11/30 17:39:27 [error] 1#1: *1 x", "2026/11/30 17:39:27 [error] 1#1: *3 x", Error, true},
 	{"log-connection", "2026/11/30 17:39:27 [error] 1#1: *1 x", "2026/11/30 17:39:27 [error] 1#1: x", Error, false},
+	{"log-pid", "2026/11/30 17:39:27 [warn] 16#1: a\n2026/11/30 17:39:27 [warn] 17#1: b", "2026/11/30 17:39:27 [warn] 31#1: a\n2026/11/30 17:39:27 [warn] 31#1: b", Error, true},
+	{"log-pid", "2026/11/30 17:39:27 [warn] 16#1: a\n2026/11/30 17:39:27 [warn] 16#1: b", "2026/11/30 17:39:27 [warn] 31#1: a\n2026/11/30 17:39:27 [warn] 32#1: b", Error, false},
 	{"notice-pid", "worker process 13 exited on signal 11", "worker process 14 exited on signal 11", Error, true},
 	{"notice-pid", "worker process 13 exited on signal 11", "worker process 13 exited on signal 6", Error, false},
 	{"time_local", `1.1.1.1 - - [30/Nov/2026:17:39:27 +0000] "GET`, `1.1.1.1 - - [30/Nov/2026:17:39:28 +0000] "GET`, Access, true},

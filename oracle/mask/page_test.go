@@ -22,7 +22,11 @@ func (r Row) page() string {
 		s += "Only where the configuration mentions $" + strings.Join(r.Vars, ", $") + ".\n"
 	}
 	if r.Bind {
-		s += "Bound: one value of the one side always goes with the same value of the other.\n"
+		s += "Bound: one value of the reference always goes with the same value of the candidate"
+		if !r.Fold {
+			s += ", and the other way round"
+		}
+		s += ".\n"
 	}
 	return s + "Why: " + r.Why + ".\n"
 }

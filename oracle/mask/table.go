@@ -38,6 +38,9 @@ type Row struct {
 	Pair func(ref, cand string, r, c *Side) error
 	// Bind: a value of the one side stands for the same value of the other throughout the case.
 	Bind bool
+	// Fold: besides, several values of the reference may go with one of the candidate: a
+	// candidate may do in one process what the reference does in two.
+	Fold bool
 	Why  string
 }
 
@@ -68,13 +71,13 @@ var Table = []Row{
 		Why:   "the time of an error log's entry, within two seconds of the run",
 	},
 	{
-		Name: "log-pid", Where: Error | Diag, Bind: true,
+		Name: "log-pid", Where: Error | Diag, Bind: true, Fold: true,
 		Form:  regexp.MustCompile(`(?m)^\S+ \S+ \[[a-z]+\] (\d+)#\d+: `),
 		Check: number(1, 1<<22),
 		Why:   "the process that wrote the entry; one process stays one process",
 	},
 	{
-		Name: "log-tid", Where: Error | Diag, Bind: true,
+		Name: "log-tid", Where: Error | Diag, Bind: true, Fold: true,
 		Form:  regexp.MustCompile(`(?m)^\S+ \S+ \[[a-z]+\] \d+#(\d+): `),
 		Check: number(1, 1<<22),
 		Why:   "the thread that wrote the entry",
@@ -86,7 +89,7 @@ var Table = []Row{
 		Why:   "the number of the connection that the entry is about; one connection stays one connection",
 	},
 	{
-		Name: "notice-pid", Where: Error, Bind: true,
+		Name: "notice-pid", Where: Error, Bind: true, Fold: true,
 		Form:  regexp.MustCompile(`(?m)\b(?:process|pid) (\d+)\b`),
 		Check: number(1, 1<<22),
 		Why:   "the process that an entry is about (\"worker process 13 exited on signal 11\")",
@@ -130,7 +133,7 @@ var Table = []Row{
 		Why:   "16 random bytes in hexadecimal; one request keeps one id wherever it shows",
 	},
 	{
-		Name: "pid", Where: wires | Access | Tree, Vars: []string{"pid"}, Bind: true,
+		Name: "pid", Where: wires | Access | Tree, Vars: []string{"pid"}, Bind: true, Fold: true,
 		Form:  regexp.MustCompile(`(\d+)`),
 		Check: ownPid,
 		Why:   "$pid is the worker's; a number just above the main process's",

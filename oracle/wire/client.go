@@ -24,6 +24,9 @@ func (p *Player) clientStep(ctx context.Context, c *conn) error {
 		return nil
 	}
 	s := &c.steps[c.pc]
+	if err := p.calm(ctx, c, s.Op); err != nil {
+		return err
+	}
 	switch s.Op {
 	case casefile.Recv:
 		return p.recv(ctx, c, s)
@@ -42,23 +45,52 @@ func (p *Player) clientStep(ctx context.Context, c *conn) error {
 	case casefile.Shutdown:
 		c.shutdown()
 	case casefile.Close:
-		return p.clientClose(ctx, c)
+		p.drop(c, p.openEnd(), false)
 	case casefile.Reset:
-		c.trim()
 		p.drop(c, observe.EndLocal, true)
 	default:
 		return fmt.Errorf("%q is no step of a client", s.Op)
 	}
+	c.did(s.Op)
 	c.pc++
 	return nil
 }
 
-func (p *Player) send(ctx context.Context, c *conn, s *casefile.Step) error {
-	if c.pc > 0 && c.steps[c.pc-1].Op == casefile.Recv && !c.ended {
-		if err := p.decided(ctx); err != nil {
-			return err
+// did notes what a step has done to the server.
+func (c *conn) did(op casefile.Op) {
+	switch op {
+	case casefile.Send, casefile.Shutdown:
+		c.acted = true
+	case casefile.Settle:
+		c.acted = false
+	}
+}
+
+// calm waits before a step that the server will notice until it has finished
+// with what came before: whether two sends reach it as one, whether it closes
+// before or after the next one, would otherwise be chance. The end of a client
+// is preceded by a look at what there is still to read.
+func (p *Player) calm(ctx context.Context, c *conn, op casefile.Op) error {
+	switch op {
+	case casefile.Close, casefile.Reset:
+		if c.read(p.buf); c.ended {
+			return nil
+		}
+		return p.wait(ctx, c, goal{kind: forLook})
+	case casefile.Send, casefile.Shutdown:
+		switch {
+		case c.ended:
+			return nil
+		case c.acted:
+			return p.wait(ctx, nil, goal{kind: forRest})
+		case c.pc > 0 && c.steps[c.pc-1].Op == casefile.Recv:
+			return p.decided(ctx)
 		}
 	}
+	return nil
+}
+
+func (p *Player) send(ctx context.Context, c *conn, s *casefile.Step) error {
 	c.out = bytes.Join(s.Data, nil)
 	c.flush()
 	if len(c.out) == 0 {
@@ -119,6 +151,7 @@ func (p *Player) recv(ctx context.Context, c *conn, s *casefile.Step) error {
 	if err := p.recvStep(ctx, c, s); err != nil {
 		return err
 	}
+	c.acted = false
 	if c.frame.closing && !c.ended {
 		c.frame.closing = false
 		return p.wait(ctx, c, goal{kind: forLook})
@@ -149,33 +182,6 @@ func (p *Player) recvStep(ctx context.Context, c *conn, s *casefile.Step) error 
 		c.silent(s)
 	}
 	return nil
-}
-
-// clientClose closes a client. Behind a recv it first waits until the server
-// rests: only then is it sure that nothing came behind the response, and whether
-// the server closes by itself. Anywhere else the close is as abrupt as written,
-// and bytes that no step has read are not part of the observation: whether they
-// came in time is chance.
-func (p *Player) clientClose(ctx context.Context, c *conn) error {
-	end := observe.EndLocal
-	if c.pc > 0 && c.steps[c.pc-1].Op == casefile.Recv {
-		if c.read(p.buf); !c.ended {
-			if err := p.wait(ctx, c, goal{kind: forLook}); err != nil {
-				return err
-			}
-		}
-		end = p.openEnd()
-	} else {
-		c.trim()
-	}
-	p.drop(c, end, false)
-	return nil
-}
-
-func (c *conn) trim() {
-	if c.pos < len(c.rec.Recv) {
-		c.rec.Recv = c.rec.Recv[:c.pos]
-	}
 }
 
 func (c *conn) shutdown() {

@@ -43,6 +43,16 @@ func (p *Player) advance(c *conn, atRest bool) (moved bool, err error) {
 	for c.fd >= 0 && c.pc < len(c.steps) {
 		s := &c.steps[c.pc]
 		switch s.Op {
+		case casefile.Send, casefile.Shutdown, casefile.Close, casefile.Reset:
+			// As with clients: one thing at a time (see Player.calm).
+			if c.acted && !c.started {
+				if c.waits = !atRest; c.waits {
+					return moved, nil
+				}
+				atRest, c.acted = false, false
+			}
+		}
+		switch s.Op {
 		case casefile.Recv:
 			if !c.started {
 				c.begin(s)
@@ -53,9 +63,10 @@ func (p *Player) advance(c *conn, atRest bool) (moved bool, err error) {
 				c.pc = len(c.steps) // the peer has gone: nobody is there to answer
 			case c.satisfied(s):
 				c.finish()
+				c.acted = false
 			case atRest && s.What == casefile.All:
 				c.silent(s)
-				atRest = false
+				atRest, c.acted = false, false
 			default:
 				return moved, nil
 			}
@@ -88,17 +99,14 @@ func (p *Player) advance(c *conn, atRest bool) (moved bool, err error) {
 		case casefile.Shutdown:
 			c.shutdown()
 		case casefile.Close:
-			// Whether the peer's own end is here already is chance: the script closes.
-			if was := c.ended; !was {
-				c.read(p.buf)
-				c.ended = false
-			}
+			c.read(p.buf)
 			p.drop(c, observe.EndLocal, false)
 		case casefile.Reset:
 			p.drop(c, observe.EndLocal, true)
 		default:
 			return moved, fmt.Errorf("line %d: %q is no step of an origin", s.Line, s.Op)
 		}
+		c.did(s.Op)
 		c.started = false
 		c.pc++
 		moved = true
@@ -115,11 +123,11 @@ func (p *Player) advance(c *conn, atRest bool) (moved bool, err error) {
 
 // wantsRest tells whether c waits for the server to rest.
 func (c *conn) wantsRest() bool {
-	if c.fd < 0 || c.pc >= len(c.steps) || !c.started {
+	if c.fd < 0 || c.pc >= len(c.steps) || !c.started && !c.waits {
 		return false
 	}
 	s := &c.steps[c.pc]
-	return s.Op == casefile.Settle || s.Op == casefile.Recv && s.What == casefile.All
+	return c.waits || s.Op == casefile.Settle || s.Op == casefile.Recv && s.What == casefile.All
 }
 
 // arm has c watched for writing, once.

@@ -132,6 +132,11 @@ func (p *Player) Play(ctx context.Context, group []casefile.Section) error {
 	for _, c := range conns {
 		p.record.Clients = append(p.record.Clients, c.rec)
 	}
+	// The next clients find a server that has nothing left to do of these: the order of
+	// log lines and of origins' connections is then the script's.
+	if err := p.wait(ctx, nil, goal{kind: forFinish}); err != nil {
+		return fmt.Errorf("play: rest behind client %d: %w", group[0].ID, err)
+	}
 	return nil
 }
 

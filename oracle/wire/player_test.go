@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -86,15 +87,58 @@ close
 	wantEnds(t, "client", r.Clients, "open "+ok+"stray")
 }
 
-// A close that does not follow a recv is abrupt, and does not depend on what came in time.
-func TestCloseWithoutRecvIsLocal(t *testing.T) {
-	r := play(t, newFake(t, answerEach), `-- client 1 --
+// A close waits until the server has finished, and reads what no step has read:
+// what is observed does not depend on what came in time.
+func TestCloseLooksFirst(t *testing.T) {
+	for _, end := range []string{"close", "reset"} {
+		r := play(t, newFake(t, answerEach), `-- client 1 --
 send "GET / HTTP/1.1\r\n\r\n" "GET / HTTP/1.1\r\n\r\n"
 recv response
 send "GET"
+`+end+"\n")
+		want := map[string]string{"close": "open ", "reset": "local "}[end]
+		wantEnds(t, end, r.Clients, want+ok+ok)
+	}
+}
+
+// Two sends, and a send and a half-close, reach the server one after the other.
+func TestStepsAreSeenOneByOne(t *testing.T) {
+	var seen []string
+	f := newFake(t, func(p *peer) {
+		if len(p.in) > 0 || p.eof {
+			seen = append(seen, fmt.Sprintf("%s %v", p.in, p.eof))
+			p.in = nil
+		}
+	})
+	play(t, f, "-- client 1 --\nsend \"one\"\nsend \"two\"\nshutdown\n")
+	if d := cmp.Diff([]string{"one false", "two false", " true"}, seen); d != "" {
+		t.Errorf("the server saw: %s", d)
+	}
+}
+
+// The same holds for what an origin does.
+func TestOriginsStepsAreSeenOneByOne(t *testing.T) {
+	var seen []string
+	f := newFake(t, nil)
+	proxy := proxyTo(f, "127.0.0.1:9001")
+	f.serve = func(p *peer) {
+		if len(f.conns) == 2 && p == f.conns[1] {
+			seen = append(seen, fmt.Sprintf("%s %v", p.in, p.eof))
+		}
+		proxy(p)
+	}
+	play(t, f, `-- origin 127.0.0.1:9001 --
+recv all
+send "one"
+send "two"
 close
+-- client 1 --
+send "x"
+recv all
 `)
-	wantEnds(t, "client", r.Clients, "local "+ok)
+	if d := cmp.Diff([]string{"one false", "two false", " true"}, seen); d != "" {
+		t.Errorf("the server saw: %s", d)
+	}
 }
 
 // Behind a response that says "close" the end is there before the next step.
@@ -384,8 +428,8 @@ func TestLastResortIsCounted(t *testing.T) {
 		p.patient = lastResort
 		p.now = func() time.Time { now = now.Add(100 * time.Millisecond); return now }
 	})
-	if r.Timeouts != 3 { // the recv, the look behind it, the rest at the end
-		t.Errorf("last-resort timeouts: %d, want 3", r.Timeouts)
+	if r.Timeouts != 4 { // the recv, the look behind it, the rest behind the client and at the end
+		t.Errorf("last-resort timeouts: %d, want 4", r.Timeouts)
 	}
 	wantEnds(t, "client", r.Clients, "open ")
 }
@@ -445,6 +489,7 @@ func TestFloodIsCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
+	p.patient = 300 * time.Millisecond // the server never rests
 	err = p.Play(ctx, []casefile.Section{{Client: true, ID: 1, Steps: []casefile.Step{{Op: casefile.Recv, What: casefile.All}}}})
 	if err != nil {
 		t.Fatal(err)

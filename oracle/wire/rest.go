@@ -64,6 +64,8 @@ const (
 	looksQueued = 4
 	looksOnWay  = 300
 	lookApart   = time.Millisecond
+	// A server that is awake is looked at again after awakeFirst, then twice that, up to lookApart.
+	awakeFirst = 20 * time.Microsecond
 	// How long a framed message is waited for before the kernel is asked: a server that
 	// answers at once is never looked at.
 	firstLook = 2 * time.Millisecond
@@ -73,6 +75,7 @@ const (
 type calm struct {
 	rest  engine.Rest
 	looks int
+	awake time.Duration // the last pause for a server that is awake
 }
 
 // add adds what a look has shown, and tells whether the server rests, and if it
@@ -80,7 +83,8 @@ type calm struct {
 func (k *calm) add(r engine.Rest, ours queues) (atRest bool, pause time.Duration) {
 	if r.Alive && !r.Asleep {
 		k.looks = 0
-		return false, lookApart / 4
+		k.awake = min(max(awakeFirst, 2*k.awake), lookApart)
+		return false, k.awake
 	}
 	if k.rest != r {
 		k.looks = 0
