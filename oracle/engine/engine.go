@@ -114,6 +114,10 @@ type Rest struct {
 	Alive  bool // the main process is alive
 	FDs    int  // open descriptors over all server processes
 	Procs  int
+	// Flying counts what the server has sent and nobody has acknowledged yet, and the ends of
+	// the oracle's closed connections that have not been: on a busy machine a segment can
+	// be on its way through the kernel while everybody sleeps.
+	Flying int
 	// Timer is the shortest time in milliseconds after which a sleeping thread wakes by
 	// itself, as it was when the thread fell asleep; -1 when none has a timer.
 	Timer int

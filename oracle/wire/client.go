@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -72,6 +73,12 @@ func (c *conn) did(op casefile.Op) {
 // is preceded by a look at what there is still to read.
 func (p *Player) calm(ctx context.Context, c *conn, op casefile.Op) error {
 	switch op {
+	case casefile.Close, casefile.Reset, casefile.Send, casefile.Shutdown:
+		if err := p.calmOthers(ctx, c); err != nil {
+			return err
+		}
+	}
+	switch op {
 	case casefile.Close, casefile.Reset:
 		if c.read(p.buf); c.ended {
 			return nil
@@ -88,6 +95,19 @@ func (p *Player) calm(ctx context.Context, c *conn, op casefile.Op) error {
 		}
 	}
 	return nil
+}
+
+// calmOthers waits until the server has finished with what the clients that run
+// beside c did last.
+func (p *Player) calmOthers(ctx context.Context, c *conn) error {
+	busy := func(x *conn) bool { return x != c && x.acted }
+	if !slices.ContainsFunc(p.group, busy) {
+		return nil
+	}
+	for _, x := range p.group {
+		x.acted = false
+	}
+	return p.wait(ctx, nil, goal{kind: forRest})
 }
 
 func (p *Player) send(ctx context.Context, c *conn, s *casefile.Step) error {

@@ -42,6 +42,7 @@ type Player struct {
 	slots   []*conn // by epoll slot; nil when free
 	free    []int32
 	origins []origin
+	group   []*conn // the clients that run now
 	live    []*conn // origins' open connections, in accept order
 	record  Record
 	now     func() time.Time
@@ -109,6 +110,7 @@ func (p *Player) Close() {
 // error means that the rig broke; what targets do never is one.
 func (p *Player) Play(ctx context.Context, group []casefile.Section) error {
 	conns := make([]*conn, len(group))
+	defer func() { p.group = nil }()
 	for turn, left := 0, len(group); left > 0; turn++ {
 		left = 0
 		for i := range group {
@@ -118,6 +120,7 @@ func (p *Player) Play(ctx context.Context, group []casefile.Section) error {
 					return fmt.Errorf("play client %d: %w", group[i].ID, err)
 				}
 				conns[i] = c
+				p.group = conns[:i+1]
 			}
 			c := conns[i]
 			if c.fd < 0 {
@@ -149,6 +152,9 @@ func (c *conn) lineNow() int {
 
 func (p *Player) dial(ctx context.Context, s *casefile.Section) (*conn, error) {
 	c := &conn{fd: -1, steps: s.Steps, rec: observe.Conn{ID: s.ID, Addr: s.Addr}}
+	if err := p.calmOthers(ctx, c); err != nil {
+		return nil, err
+	}
 	fds, err := p.cell.Dial(ctx, s.Addr, 1)
 	switch {
 	case isRefused(err):

@@ -94,9 +94,9 @@ func (k *calm) add(r engine.Rest, ours queues) (atRest bool, pause time.Duration
 	switch {
 	case !r.Alive:
 		return k.looks >= looksEmpty, 0
-	case ours.unsent || r.SendQ > 0 && !ours.unread:
-		return k.looks >= looksOnWay, lookApart
-	case r.RecvQ > 0 || r.SendQ > 0:
+	case ours.unsent || r.SendQ+r.Flying > 0 && !ours.unread:
+		return k.looks >= looksOnWay, min(awakeFirst<<min(k.looks, 10), lookApart)
+	case r.RecvQ+r.SendQ+r.Flying > 0:
 		return k.looks >= looksQueued, lookApart
 	}
 	return k.looks >= looksEmpty, 0
@@ -117,7 +117,7 @@ func (p *Player) queues(r engine.Rest) (q queues) {
 		}
 		q.unread = q.unread || c.readable && !c.ended
 		q.unsent = q.unsent || !c.stalled && !c.ended && unsent(c.fd) > 0
-		if r.SendQ > 0 {
+		if r.SendQ+r.Flying > 0 {
 			acknowledge(c.fd)
 		}
 	}

@@ -67,6 +67,7 @@ type socket struct {
 	port   uint16 // own port (TCP)
 	recv   int    // bytes not read, or connections not accepted
 	unsent int    // bytes written that have not left (TCP)
+	queued int    // bytes and ends written that the peer has not acknowledged, unsent ones too (TCP)
 	mark   uint32
 	inode  uint32
 	name   string // own address (Unix)
@@ -90,6 +91,7 @@ func (p *Prober) tcp(states uint32, each func(*socket)) error {
 			state:  m[1],
 			port:   binary.BigEndian.Uint16(m[4:]),
 			recv:   int(binary.NativeEndian.Uint32(m[56:])),
+			queued: int(binary.NativeEndian.Uint32(m[60:])),
 			inode:  binary.NativeEndian.Uint32(m[68:]),
 		}
 		copy(s.addr[:], m[8:24])

@@ -222,7 +222,13 @@ func (p *Prober) delivered() (bool, error) {
 func (p *Prober) queues(r *Rest, mine Mine) error {
 	count := func(s *socket) {
 		if s.mark == proto.Mark {
+			if s.inode == 0 && s.queued > 0 { // closed: nobody else can ask for it any more
+				r.Flying++
+			}
 			return
+		}
+		if s.state != tcpListen && s.queued > s.unsent {
+			r.Flying += s.queued - s.unsent
 		}
 		r.RecvQ += s.recv // of a listener: connections not accepted yet
 		r.SendQ += s.unsent

@@ -85,6 +85,7 @@ type Probe struct {
 	Alive  bool
 	FDs    int
 	Procs  int
+	Flying int
 	Timer  int
 }
 
