@@ -9,6 +9,7 @@ import (
 	"nginxoracle/proxy/http"
 	"nginxoracle/proxy/module"
 	"nginxoracle/proxy/openfile"
+	"nginxoracle/proxy/zlib"
 )
 
 type mainConf struct {
@@ -41,6 +42,7 @@ type accessLog struct {
 type buffer struct {
 	data  []byte // len: filled; cap: the size
 	flush int64  // ms, 0 = only when full
+	gzip  int    // level, 0 = as it is
 	timer *ev.Event
 }
 
@@ -165,7 +167,7 @@ func (l *accessLog) write(r *http.Request, lc *locConf, b []byte) {
 		n, err = ev.WriteFD(fd, b)
 	} else {
 		name = http.BytesOf(l.file.Name)
-		n, err = ev.WriteFD(l.file.FD, b)
+		n, err = writeFile(l.file, b, r.Conn.Log)
 	}
 	if err == nil && n == len(b) {
 		return
@@ -229,6 +231,42 @@ func (l *accessLog) open(r *http.Request, lc *locConf) (name []byte, fd int) {
 	return name, -1
 }
 
+// writeFile writes b to the file, compressed when its buffer is to be; then a short write is a failure,
+// and what cannot be compressed counts as written.
+func writeFile(f *module.File, b []byte, log *elog.Log) (int, error) {
+	buf, _ := f.Data.(*buffer)
+	if buf == nil || buf.gzip == 0 {
+		return ev.WriteFD(f.FD, b)
+	}
+	z, rc := gzipped(b, buf.gzip)
+	if rc != zlib.StreamEnd {
+		log.Err(elog.Alert, nil, "deflate(Z_FINISH) failed: %d", rc)
+		return len(b), nil
+	}
+	n, err := ev.WriteFD(f.FD, z)
+	if err == nil && n != len(z) {
+		err = syscall.Errno(0)
+	}
+	return len(b), err
+}
+
+// gzipped is b as one gzip member, with a window no larger than it needs (ngx_http_log_gzip).
+func gzipped(b []byte, level int) ([]byte, int) {
+	bits, memLevel := 15, 8
+	for len(b) < 1<<(bits-1)-262 {
+		bits--
+		memLevel--
+	}
+	d, rc := zlib.NewDeflater(level, bits+zlib.GzipWrap, memLevel)
+	if rc != zlib.OK {
+		return nil, rc
+	}
+	defer d.Close()
+	out := make([]byte, len(b)+(len(b)+7)>>3+(len(b)+63)>>6+5+18)
+	_, n, rc := d.Deflate(b, out, zlib.Finish)
+	return out[:n], rc
+}
+
 // flush writes a buffer out: when its time has come, before the file is reopened, at the end.
 func flush(log *elog.Log) func(f *module.File) {
 	return func(f *module.File) {
@@ -236,7 +274,7 @@ func flush(log *elog.Log) func(f *module.File) {
 		if len(b.data) == 0 {
 			return
 		}
-		n, err := ev.WriteFD(f.FD, b.data)
+		n, err := writeFile(f, b.data, log)
 		if err != nil {
 			log.Err(elog.Alert, err, `write() to "%s" failed`, f.Name)
 		} else if n != len(b.data) {

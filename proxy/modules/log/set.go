@@ -20,7 +20,7 @@ func setLog(cf *module.Conf, _ *module.Directive, c any) error {
 		return nil
 	}
 	if strings.HasPrefix(path, "syslog:") {
-		return cf.Emerg(`"access_log" to syslog is not supported`)
+		return cf.Emerg(`directive "access_log %s" is not supported`, path)
 	}
 
 	mc := http.ConfMain(cf, Module).(*mainConf)
@@ -54,6 +54,7 @@ func setLog(cf *module.Conf, _ *module.Directive, c any) error {
 	}
 
 	var size, flushMs int64
+	gzip := 0
 	for _, a := range cf.Args[min(len(cf.Args), 3):] {
 		ok := false
 		switch {
@@ -66,7 +67,15 @@ func setLog(cf *module.Conf, _ *module.Directive, c any) error {
 				return cf.Emerg(`invalid flush time "%s"`, a[6:])
 			}
 		case a == "gzip", strings.HasPrefix(a, "gzip="):
-			return cf.Emerg(`"access_log" with gzip is not supported`)
+			if size == 0 {
+				size = 64 << 10
+			}
+			gzip = 1
+			if a != "gzip" {
+				if gzip, ok = module.Atoi(a[5:]); !ok || gzip < 1 || gzip > 9 {
+					return cf.Emerg(`invalid compression level "%s"`, a[5:])
+				}
+			}
 		case strings.HasPrefix(a, "if="):
 			v, err := http.CompileComplexValue(cf, a[3:])
 			if err != nil {
@@ -87,12 +96,12 @@ func setLog(cf *module.Conf, _ *module.Directive, c any) error {
 		return cf.Emerg("buffered logs cannot have variables in name")
 	}
 	if b, ok := l.file.Data.(*buffer); ok {
-		if int64(cap(b.data)) != size || b.flush != flushMs {
+		if int64(cap(b.data)) != size || b.flush != flushMs || b.gzip != gzip {
 			return cf.Emerg(`access_log "%s" already defined with conflicting parameters`, path)
 		}
 		return nil
 	}
-	b := &buffer{data: make([]byte, 0, size), flush: flushMs}
+	b := &buffer{data: make([]byte, 0, size), flush: flushMs, gzip: gzip}
 	if flushMs != 0 {
 		b.timer = &ev.Event{}
 	}
