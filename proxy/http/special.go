@@ -126,12 +126,13 @@ func (r *Request) sendErrorPage(p *ErrorPage) Rc {
 	return r.sendSpecialPage(clcf, r.ErrStatus)
 }
 
-// splitArgs cuts a URI at its first question mark (ngx_http_split_args).
+// splitArgs cuts a URI at its first question mark (ngx_http_split_args). Without one the arguments
+// are empty, not absent: nginx leaves the pointer to them unset.
 func splitArgs(uri []byte) (path, args []byte) {
 	if i := bytes.IndexByte(uri, '?'); i >= 0 {
 		return uri[:i], uri[i+1:]
 	}
-	return uri, nil
+	return uri, uri[len(uri):]
 }
 
 func (r *Request) clearForPage() {
