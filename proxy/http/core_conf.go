@@ -108,6 +108,7 @@ type CoreLoc struct {
 	ResetTimedoutConnection, AbsoluteRedirect, ServerNameInRedirect, PortInRedirect                                              int
 	MsiePadding, MsieRefresh, LogNotFound, LogSubrequest, RecursiveErrorPages                                                    int
 	ChunkedTransferEncoding, Etag, ServerTokens, DisableSymlinks                                                                 int
+	Resolver                                                                                                                     any // *resolver.Resolver, nil = none
 	GzipVary, GzipHTTPVersion, GzipProxied                                                                                       int
 	GzipDisableMSIE6                                                                                                             int
 	GzipDisable                                                                                                                  []*pcre.Regexp

@@ -37,9 +37,3 @@ func (u *Upstream) initResolved(r *http.Request) {
 	}
 	u.resolve(r)
 }
-
-// resolve asks the location's resolver for the addresses of the name.
-func (u *Upstream) resolve(r *http.Request) {
-	r.Conn.Log.Err(elog.Error, nil, "no resolver defined to resolve %s", u.Resolved.Host)
-	u.finalize(r, codeBadGateway)
-}

@@ -144,6 +144,7 @@ var directives = []module.Directive{
 	num("open_file_cache_min_uses", func(c *locConf) *int { return &c.OpenFileCacheMinUses }),
 	flag("open_file_cache_errors", loc, func(c *locConf) *int { return &c.OpenFileCacheErrors }),
 	flag("open_file_cache_events", loc, func(c *locConf) *int { return &c.OpenFileCacheEvents }),
+	{Name: "resolver", Where: loc, Args: module.OneMore, Level: module.LocConf, Set: setResolver},
 	msec("resolver_timeout", func(c *locConf) *int64 { return &c.ResolverTimeout }),
 	flag("gzip_vary", loc, func(c *locConf) *int { return &c.GzipVary }),
 	enum("gzip_http_version", func(c *locConf) *int { return &c.GzipHTTPVersion }, []module.Enum{

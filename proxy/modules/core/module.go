@@ -107,6 +107,9 @@ const directioOff = 1<<63 - 1 // NGX_OPEN_FILE_DIRECTIO_OFF
 
 func mergeLoc(cf *module.Conf, prevAny, confAny any) error {
 	prev, conf := prevAny.(*http.CoreLoc), confAny.(*http.CoreLoc)
+	if conf.Resolver == nil {
+		conf.Resolver = prev.Resolver
+	}
 	if !conf.Root.Set {
 		conf.Alias, conf.Root, conf.RootValues = prev.Alias, prev.Root, prev.RootValues
 		if !prev.Root.Set {
