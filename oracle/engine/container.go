@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"debug/elf"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,6 +20,7 @@ import (
 
 	"nginxoracle/oracle/engine/agent"
 	"nginxoracle/oracle/engine/proto"
+	"nginxoracle/oracle/engine/tool"
 )
 
 const (
@@ -157,15 +157,12 @@ func agentPath(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	f, err := elf.Open(path)
+	static, err := tool.Static(path)
 	if err != nil {
 		return "", err
 	}
-	defer f.Close()
-	for _, p := range f.Progs {
-		if p.Type == elf.PT_INTERP {
-			return "", fmt.Errorf("%s: %w", path, ErrNotStatic)
-		}
+	if !static {
+		return "", fmt.Errorf("%s: %w", path, ErrNotStatic)
 	}
 	return path, nil
 }

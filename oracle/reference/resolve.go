@@ -2,7 +2,6 @@ package reference
 
 import (
 	"context"
-	"debug/elf"
 	"errors"
 	"fmt"
 	"os"
@@ -94,11 +93,11 @@ func binary(ctx context.Context, name, path, kind string, base *engine.Options, 
 	if err != nil {
 		return engine.Options{}, err
 	}
-	dynamic, err := needsLoader(path)
+	static, err := tool.Static(path)
 	if err != nil {
 		return engine.Options{}, fmt.Errorf("target %s: %w", name, err)
 	}
-	if dynamic {
+	if !static {
 		if kind == engine.Container {
 			return engine.Options{}, fmt.Errorf("target %s needs this machine's libraries: it can only run in a local cell (--cell local)", name)
 		}
@@ -114,20 +113,6 @@ func binary(ctx context.Context, name, path, kind string, base *engine.Options, 
 	o := *base
 	o.Target.Name, o.Target.Binary = name, path
 	return o, nil
-}
-
-func needsLoader(path string) (bool, error) {
-	f, err := elf.Open(path)
-	if err != nil {
-		return false, err
-	}
-	defer f.Close()
-	for _, p := range f.Progs {
-		if p.Type == elf.PT_INTERP {
-			return true, nil
-		}
-	}
-	return false, nil
 }
 
 // findNginx finds nginx VERSION for a kind of cell. In a container: the image
