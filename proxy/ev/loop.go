@@ -40,7 +40,6 @@ type Loop struct {
 	ready                            []Ready
 	table                            table
 	listeners                        []*Listener
-	acceptPaused                     bool
 	dates                            dates
 	stop                             bool
 	tick                             int64 // when the clocks are read next
