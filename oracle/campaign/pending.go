@@ -25,6 +25,7 @@ type pendingCase struct {
 	Core  string
 	Label string
 	File  string
+	best  *casefile.Case // how far an earlier run had shrunk it
 	whole *casefile.Case // the batch it was seen in, in case it does not differ alone; in memory only
 }
 
@@ -75,6 +76,9 @@ func (c *Campaign) loadPending() error {
 			return fmt.Errorf("campaign: resume: %w", err)
 		}
 		p := &pendingCase{Case: cs, File: f}
+		if best, err := casefile.Load(f + ".best"); err == nil {
+			p.best = best
+		}
 		for _, m := range cs.Meta {
 			switch m.Key {
 			case "seed":
@@ -97,7 +101,14 @@ func (c *Campaign) triageCase(ctx context.Context, rig *cells, p *pendingCase) e
 		c.triage += time.Since(start)
 		c.mu.Unlock()
 	}()
-	rep := c.bounded(ctx, rig, p, p.Case)
+	first := p.Case
+	if p.best != nil {
+		first = p.best
+	}
+	rep := c.bounded(ctx, rig, p, first)
+	if rep.Outcome != triage.Found && p.best != nil && ctx.Err() == nil {
+		rep = c.bounded(ctx, rig, p, p.Case)
+	}
 	if rep.Outcome == triage.Gone && p.whole != nil && ctx.Err() == nil {
 		// alone the unit agrees: the others of its batch have a part in it
 		rep = c.bounded(ctx, rig, p, p.whole)
@@ -127,8 +138,8 @@ func (c *Campaign) bounded(ctx context.Context, rig *cells, p *pendingCase, cs *
 func (c *Campaign) triageOptions(p *pendingCase) triage.Options {
 	best := p.File + ".best"
 	return triage.Options{Budget: c.cfg.Shrink, Saved: func(s *casefile.Case) {
-		// for looking at when the campaign dies while shrinking; the pending case itself is what resumes
-		_ = os.WriteFile(best, s.Print(), 0o644)
+		// Where shrinking goes on when the campaign dies; without it, it begins again.
+		_ = catalog.WriteFile(best, s.Print())
 	}}
 }
 
