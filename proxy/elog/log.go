@@ -85,7 +85,7 @@ func appendf(b []byte, format string, args []any) []byte {
 // AppendErrno appends " (2: No such file or directory)". max is the size of the buffer that nginx
 // would have had: a longer text is cut so that the error fits (ngx_log.c, ngx_log_errno).
 func AppendErrno(b []byte, errno error, max int) []byte {
-	if errno == nil {
+	if errno == nil || errno == syscall.Errno(0) {
 		return b
 	}
 	if len(b) > max-50 {
