@@ -355,11 +355,13 @@ func Panicked(c *ev.Conn) {
 		return
 	}
 	m.freed, m.Terminated = true, true
+	m.setStat(statNone)
 	m.runCleanup()
 	m.removeTempFiles()
 	m.pool.closeFiles()
 	if m.Conn.FD != -1 {
 		m.Conn.Destroyed = true
+		ev.Stats.Active.Add(-1)
 		m.Conn.Loop.CloseConn(m.Conn)
 	}
 }
