@@ -285,6 +285,8 @@ func (s *Server) read(r *Resolver) {
 			return
 		case err != nil:
 			s.conn.Fault(err, "recv() failed")
+			s.conn.Loop.CloseConn(s.conn)
+			s.conn = nil
 			return
 		}
 		m, ok := parse(buf[:n])
