@@ -36,11 +36,11 @@ func (p *Player) clientStep(ctx context.Context, c *conn) error {
 			return err
 		}
 	case casefile.Settle:
-		if err := p.wait(ctx, nil, goal{kind: forRest}); err != nil {
+		if err := p.wait(nil, goal{kind: forRest}); err != nil {
 			return err
 		}
 	case casefile.Pause:
-		if err := p.Pause(ctx, s.Dur); err != nil {
+		if err := p.wait(nil, goal{kind: forTime, until: p.now().Add(s.Dur)}); err != nil {
 			return err
 		}
 	case casefile.Shutdown:
@@ -83,13 +83,13 @@ func (p *Player) calm(ctx context.Context, c *conn, op casefile.Op) error {
 		if c.read(p.buf); c.ended {
 			return nil
 		}
-		return p.wait(ctx, c, goal{kind: forLook})
+		return p.wait(c, goal{kind: forLook})
 	case casefile.Send, casefile.Shutdown:
 		switch {
 		case c.ended:
 			return nil
 		case c.acted:
-			return p.wait(ctx, nil, goal{kind: forRest})
+			return p.wait(nil, goal{kind: forRest})
 		case c.pc > 0 && c.steps[c.pc-1].Op == casefile.Recv:
 			return p.decided(ctx)
 		}
@@ -101,13 +101,13 @@ func (p *Player) calm(ctx context.Context, c *conn, op casefile.Op) error {
 // beside c did last.
 func (p *Player) calmOthers(ctx context.Context, c *conn) error {
 	busy := func(x *conn) bool { return x != c && x.acted }
-	if !slices.ContainsFunc(p.group, busy) {
+	if !slices.ContainsFunc(c.lane.group, busy) {
 		return nil
 	}
-	for _, x := range p.group {
+	for _, x := range c.lane.group {
 		x.acted = false
 	}
-	return p.wait(ctx, nil, goal{kind: forRest})
+	return p.wait(nil, goal{kind: forRest})
 }
 
 func (p *Player) send(ctx context.Context, c *conn, s *casefile.Step) error {
@@ -119,7 +119,7 @@ func (p *Player) send(ctx context.Context, c *conn, s *casefile.Step) error {
 	// A server that answers before it has read everything may wait for its answer to be
 	// read: a blocked send reads too.
 	c.stalled = true // until all is taken, bytes of its are not on their way
-	if err := p.wait(ctx, c, goal{kind: forSend}); err != nil {
+	if err := p.wait(c, goal{kind: forSend}); err != nil {
 		return err
 	}
 	if len(c.out) > 0 {
@@ -137,8 +137,8 @@ func (p *Player) send(ctx context.Context, c *conn, s *casefile.Step) error {
 // always, not by chance.
 func (p *Player) decided(ctx context.Context) error {
 	cell, ok := p.cell.(sleeper)
-	if !ok {
-		return p.wait(ctx, nil, goal{kind: forRest})
+	if !ok || p.many {
+		return p.wait(nil, goal{kind: forRest})
 	}
 	for began := p.now(); ; {
 		asleep, err := cell.Asleep(ctx)
@@ -149,7 +149,7 @@ func (p *Player) decided(ctx context.Context) error {
 			return nil
 		}
 		if p.now().Sub(began) > awakeLimit {
-			return p.wait(ctx, nil, goal{kind: forRest})
+			return p.wait(nil, goal{kind: forRest})
 		}
 		if err := nap(p.ep, awakeNap); err != nil {
 			return err
@@ -174,7 +174,7 @@ func (p *Player) recv(ctx context.Context, c *conn, s *casefile.Step) error {
 	c.acted = false
 	if c.frame.closing && !c.ended {
 		c.frame.closing = false
-		return p.wait(ctx, c, goal{kind: forLook})
+		return p.wait(c, goal{kind: forLook})
 	}
 	return nil
 }
@@ -193,7 +193,7 @@ func (p *Player) recvStep(ctx context.Context, c *conn, s *casefile.Step) error 
 	case casefile.None:
 		kind = forNone
 	}
-	if err := p.wait(ctx, c, goal{kind: kind, step: s}); err != nil {
+	if err := p.wait(c, goal{kind: kind, step: s}); err != nil {
 		return err
 	}
 	if c.satisfied(s) {

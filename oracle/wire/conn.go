@@ -20,7 +20,8 @@ type conn struct {
 	fd     int // -1 once closed here
 	slot   int32
 	rec    observe.Conn
-	origin bool // an origin's (a client's otherwise)
+	origin *origin // an origin's; nil for a client's
+	lane   *lane   // a client's: the lane that plays it
 
 	steps   []casefile.Step
 	pc      int

@@ -12,7 +12,7 @@ import (
 
 // accept takes every connection that waits at origin i and starts its script.
 func (p *Player) accept(i int) error {
-	o := &p.origins[i]
+	o := p.origins[i]
 	for {
 		fd, err := accept(o.fd)
 		if err != nil {
@@ -21,7 +21,7 @@ func (p *Player) accept(i int) error {
 		if fd < 0 {
 			return nil
 		}
-		c := &conn{fd: fd, origin: true, readable: true, rec: observe.Conn{ID: len(o.conns) + 1, Addr: o.script.Addr}}
+		c := &conn{fd: fd, origin: o, readable: true, rec: observe.Conn{ID: len(o.conns) + 1, Addr: o.script.Addr}}
 		if n := len(o.script.Conns); n > 0 {
 			c.steps = o.script.Conns[min(len(o.conns), n-1)]
 		}
@@ -150,7 +150,7 @@ func (p *Player) wantRest() bool { return slices.ContainsFunc(p.live, (*conn).wa
 
 // wakeUp lets origins whose pause is over go on, and tells whether one did.
 func (p *Player) wakeUp() (moved bool, err error) {
-	if p.nextWake().IsZero() {
+	if p.nextWake(nil).IsZero() {
 		return false, nil
 	}
 	now := p.now()
@@ -172,10 +172,14 @@ func (p *Player) advanceAll(atRest bool, want func(*conn) bool) (moved bool, err
 	return moved, nil
 }
 
-// nextWake is when the first pausing origin goes on; zero when none pauses.
-func (p *Player) nextWake() time.Time {
+// nextWake is when the first pausing origin of l's goes on (nil: any lane's);
+// zero when none pauses.
+func (p *Player) nextWake(l *lane) time.Time {
 	var first time.Time
 	for _, c := range p.live {
+		if l != nil && c.origin.lane >= 0 && c.origin.lane != l.index {
+			continue
+		}
 		if !c.wake.IsZero() && (first.IsZero() || c.wake.Before(first)) {
 			first = c.wake
 		}

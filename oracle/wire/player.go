@@ -41,8 +41,9 @@ type Player struct {
 	buf     []byte
 	slots   []*conn // by epoll slot; nil when free
 	free    []int32
-	origins []origin
-	group   []*conn // the clients that run now
+	origins []*origin
+	cur     *lane   // the lane whose script runs now
+	many    bool    // more than one lane plays
 	live    []*conn // origins' open connections, in accept order
 	record  Record
 	now     func() time.Time
@@ -54,6 +55,7 @@ type Player struct {
 type origin struct {
 	script casefile.Origin
 	fd     int
+	lane   int // the lane that it serves; -1: all of them
 	conns  []*conn
 }
 
@@ -87,7 +89,7 @@ func NewPlayer(ctx context.Context, cell Cell, origins []casefile.Origin) (*Play
 			p.Close()
 			return nil, fmt.Errorf("play: origin %s: %w", origins[i].Addr, err)
 		}
-		p.origins = append(p.origins, origin{script: origins[i], fd: fd})
+		p.origins = append(p.origins, &origin{script: origins[i], fd: fd, lane: -1})
 	}
 	return p, nil
 }
@@ -109,8 +111,13 @@ func (p *Player) Close() {
 // steps are taken in turn, one step of each, until all scripts have ended. An
 // error means that the rig broke; what targets do never is one.
 func (p *Player) Play(ctx context.Context, group []casefile.Section) error {
+	return p.PlayLanes(ctx, []Lane{{Groups: [][]casefile.Section{group}}})
+}
+
+// playGroup is Play inside a lane.
+func (p *Player) playGroup(ctx context.Context, l *lane, group []casefile.Section) error {
 	conns := make([]*conn, len(group))
-	defer func() { p.group = nil }()
+	defer func() { l.group = nil }()
 	for turn, left := 0, len(group); left > 0; turn++ {
 		left = 0
 		for i := range group {
@@ -119,8 +126,8 @@ func (p *Player) Play(ctx context.Context, group []casefile.Section) error {
 				if err != nil {
 					return fmt.Errorf("play client %d: %w", group[i].ID, err)
 				}
-				conns[i] = c
-				p.group = conns[:i+1]
+				c.lane, conns[i] = l, c
+				l.group = conns[:i+1]
 			}
 			c := conns[i]
 			if c.fd < 0 {
@@ -133,11 +140,11 @@ func (p *Player) Play(ctx context.Context, group []casefile.Section) error {
 		}
 	}
 	for _, c := range conns {
-		p.record.Clients = append(p.record.Clients, c.rec)
+		l.clients = append(l.clients, c.rec)
 	}
 	// The next clients find a server that has nothing left to do of these: the order of
 	// log lines and of origins' connections is then the script's.
-	if err := p.wait(ctx, nil, goal{kind: forFinish}); err != nil {
+	if err := p.wait(nil, goal{kind: forFinish}); err != nil {
 		return fmt.Errorf("play: rest behind client %d: %w", group[0].ID, err)
 	}
 	return nil
@@ -197,13 +204,13 @@ func (p *Player) drop(c *conn, end observe.End, reset bool) {
 
 // Pause waits d while origins are served.
 func (p *Player) Pause(ctx context.Context, d time.Duration) error {
-	return p.wait(ctx, nil, goal{kind: forTime, until: p.now().Add(d)})
+	return p.alone(ctx, goal{kind: forTime, until: p.now().Add(d)})
 }
 
 // Settle waits until the server rests, with nothing more to come but by a timer
 // and no origin's script with steps due. It returns what the kernel said last.
 func (p *Player) Settle(ctx context.Context) (engine.Rest, error) {
-	err := p.wait(ctx, nil, goal{kind: forSilence})
+	err := p.alone(ctx, goal{kind: forSilence})
 	return p.last, err
 }
 
@@ -213,7 +220,7 @@ func (p *Player) Open() int { return len(p.live) }
 // Finish settles, closes every connection that is left, and returns what was
 // recorded. An origin's connection that the server has left open is recorded so.
 func (p *Player) Finish(ctx context.Context) (Record, error) {
-	if err := p.wait(ctx, nil, goal{kind: forFinish}); err != nil {
+	if err := p.alone(ctx, goal{kind: forFinish}); err != nil {
 		return Record{}, fmt.Errorf("play: rest at the end: %w", err)
 	}
 	r := p.record

@@ -1,8 +1,6 @@
 package wire
 
 import (
-	"context"
-	"fmt"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -124,80 +122,6 @@ func (p *Player) queues(r engine.Rest) (q queues) {
 	return q
 }
 
-// wait moves bytes and origins' scripts until g is met, or nothing more will
-// come, or a last resort's time is over. c is the client that waits, nil when
-// there is none.
-func (p *Player) wait(ctx context.Context, c *conn, g goal) error {
-	if g.kind == forSend {
-		if err := p.arm(c); err != nil {
-			return err
-		}
-	}
-	var k calm
-	began := p.now()
-	progress := began
-	pause := g.firstPause()
-	for {
-		moved, err := p.poll(c, g, pause)
-		if err != nil {
-			return err
-		}
-		now := p.now()
-		if g.kind == forTime && !now.Before(g.until) || g.met(c) {
-			return nil
-		}
-		if moved {
-			progress, k.looks, pause = now, 0, g.firstPause()
-		}
-		if g.kind != forTime && (now.Sub(progress) > p.patient || now.Sub(began) > 6*p.patient) {
-			p.record.Timeouts++
-			return nil
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if moved {
-			continue
-		}
-		if g.kind == forTime && !p.wantRest() {
-			pause = g.until.Sub(now)
-			continue
-		}
-		if p.last, err = p.cell.Probe(ctx); err != nil {
-			return fmt.Errorf("look at the server: %w", err)
-		}
-		var atRest bool
-		if atRest, pause = k.add(p.last, p.queues(p.last)); !atRest {
-			continue
-		}
-		if moved, err = p.poll(c, g, 0); err != nil {
-			return err
-		}
-		if !moved {
-			if moved, err = p.release(); err != nil {
-				return err
-			}
-		}
-		if moved {
-			progress, k.looks, pause = p.now(), 0, g.firstPause()
-			continue
-		}
-		wake := p.nextWake()
-		switch {
-		case g.kind == forTime:
-			pause = g.until.Sub(now)
-		case g.kind == forRest || g.kind == forLook:
-			return nil
-		case wake.IsZero() && g.timers() && p.timerDue(now.Sub(progress)):
-			k.looks, pause = 0, time.Duration(p.last.Timer)*time.Millisecond
-		case wake.IsZero():
-			return nil
-		default: // an origin takes its time: the script says so
-			progress, k.looks, pause = now, 0, wake.Sub(now)
-		}
-	}
-}
-
 // A server that rests may be about to do more because a timer of its own ends:
 // a rate limit, a timeout that the configuration sets short. Whether it ends before we
 // look away would be chance, so what is due soon is waited for; what is due later
@@ -210,6 +134,7 @@ const (
 // timers tells whether g waits for the server's timers too.
 func (g goal) timers() bool { return g.kind == forRecv || g.kind == forAll || g.kind == forFinish }
 
+// timerDue tells whether the server's next timer is worth waiting for, when nothing has moved for idle.
 func (p *Player) timerDue(idle time.Duration) bool {
 	t := time.Duration(p.last.Timer) * time.Millisecond
 	return p.last.Alive && 0 <= t && t <= timerSoon && idle < timerPatience
@@ -225,16 +150,7 @@ func (g goal) firstPause() time.Duration {
 
 // poll waits up to d for events and handles them, and lets origins go on whose
 // pause is over. It tells whether anything moved: bytes, an end, a script.
-func (p *Player) poll(c *conn, g goal, d time.Duration) (moved bool, err error) {
-	if d > 0 {
-		now := p.now()
-		if g.kind == forTime {
-			d = min(d, g.until.Sub(now))
-		}
-		if wake := p.nextWake(); !wake.IsZero() {
-			d = min(d, wake.Sub(now))
-		}
-	}
+func (p *Player) poll(d time.Duration) (moved bool, err error) {
 	if 0 < d && d < time.Millisecond {
 		if err := nap(p.ep, d); err != nil {
 			return false, err
@@ -245,7 +161,7 @@ func (p *Player) poll(c *conn, g goal, d time.Duration) (moved bool, err error) 
 		return false, err
 	}
 	for _, ev := range p.evs[:n] {
-		m, err := p.event(c, g, ev)
+		m, err := p.event(ev)
 		if err != nil {
 			return false, err
 		}
@@ -255,7 +171,7 @@ func (p *Player) poll(c *conn, g goal, d time.Duration) (moved bool, err error) 
 	return moved || m, err
 }
 
-func (p *Player) event(waiting *conn, g goal, ev unix.EpollEvent) (moved bool, err error) {
+func (p *Player) event(ev unix.EpollEvent) (moved bool, err error) {
 	if ev.Fd < 0 {
 		return true, p.accept(int(-1 - ev.Fd))
 	}
@@ -266,9 +182,9 @@ func (p *Player) event(waiting *conn, g goal, ev unix.EpollEvent) (moved bool, e
 	c.readable = c.readable || ev.Events&^unix.EPOLLOUT != 0
 	c.hup = c.hup || ev.Events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0
 	switch {
-	case c.origin:
+	case c.origin != nil:
 		return p.advance(c, false)
-	case c == waiting && g.reads():
+	case c.lane != nil && c.lane.conn == c && c.lane.goal.reads():
 		before := len(c.out)
 		c.flush()
 		moved = c.read(p.buf)

@@ -1,0 +1,324 @@
+package wire
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"time"
+
+	"nginxoracle/oracle/casefile"
+	"nginxoracle/oracle/observe"
+)
+
+// Lane is a list of client groups that are played one after another, beside
+// other lanes. Lanes are for parts of a case that share nothing but the server:
+// each has its own listeners and its own origins, so that what one does cannot
+// show in another. All lanes wait for the server's rest together, which is what
+// makes many of them as fast as one.
+type Lane struct {
+	Groups  [][]casefile.Section
+	Origins []string // addresses of the origins that serve this lane alone
+}
+
+// lane is a script that is being played: a coroutine that hands control back
+// when it waits.
+type lane struct {
+	index   int
+	resume  func() (struct{}, bool)
+	stop    func()
+	yield   func(struct{}) bool
+	err     error // of the script, or of the wait that is over
+	clients []observe.Conn
+	group   []*conn // the clients that run now
+
+	waits bool // for goal, with conn
+	done  bool
+	conn  *conn // nil when no client waits
+	goal  goal
+	began time.Time // of the wait
+}
+
+// PlayLanes plays lanes side by side, to the end of all of them. What was seen is
+// recorded in the order of the lanes.
+func (p *Player) PlayLanes(ctx context.Context, lanes []Lane) error {
+	run := make([]func(*lane) error, len(lanes))
+	for i, l := range lanes {
+		for _, o := range p.origins {
+			o.lane = -1
+		}
+		run[i] = func(self *lane) error {
+			for _, g := range l.Groups {
+				if err := p.playGroup(ctx, self, g); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	if len(lanes) > 1 {
+		serves := map[string]int{}
+		for i, l := range lanes {
+			for _, a := range l.Origins {
+				serves[a] = i
+			}
+		}
+		for _, o := range p.origins {
+			if i, ok := serves[o.script.Addr]; ok {
+				o.lane = i
+			}
+		}
+	}
+	played, err := p.schedule(ctx, run)
+	for _, l := range played {
+		p.record.Clients = append(p.record.Clients, l.clients...)
+	}
+	return err
+}
+
+// alone waits for g outside any script.
+func (p *Player) alone(ctx context.Context, g goal) error {
+	_, err := p.schedule(ctx, []func(*lane) error{func(*lane) error { return p.wait(nil, g) }})
+	return err
+}
+
+// wait hands control to the scheduler until g is met, or nothing more will
+// come, or a last resort's time is over. c is the client that waits, nil when
+// there is none.
+func (p *Player) wait(c *conn, g goal) error {
+	if g.kind == forSend {
+		if err := p.arm(c); err != nil {
+			return err
+		}
+	}
+	l := p.cur
+	l.conn, l.goal, l.waits, l.began, l.err = c, g, true, p.now(), nil
+	if !l.yield(struct{}{}) {
+		return fmt.Errorf("play: stopped")
+	}
+	return l.err
+}
+
+// schedule runs scripts as coroutines, one at a time; while all of them wait it
+// moves bytes and origins, and asks the kernel whether the server rests.
+func (p *Player) schedule(ctx context.Context, run []func(*lane) error) ([]*lane, error) {
+	lanes := make([]*lane, len(run))
+	p.many = len(run) > 1
+	for i := range run {
+		l := &lane{index: i}
+		l.resume, l.stop = iter.Pull(func(yield func(struct{}) bool) {
+			l.yield = yield
+			l.err = run[i](l)
+		})
+		defer l.stop()
+		lanes[i] = l
+	}
+	s := scheduler{p: p, lanes: lanes}
+	return lanes, s.loop(ctx)
+}
+
+type scheduler struct {
+	p        *Player
+	lanes    []*lane
+	calm     calm
+	progress time.Time // when anything moved last
+	pause    time.Duration
+}
+
+func (s *scheduler) loop(ctx context.Context) error {
+	s.progress = s.p.now()
+	for {
+		left, err := s.resume()
+		if err != nil || left == 0 {
+			return err
+		}
+		if err = s.step(ctx); err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return s.fail(err)
+		}
+	}
+}
+
+// fail hands an error to the first lane that waits, which says where it was.
+func (s *scheduler) fail(err error) error {
+	for _, l := range s.waiting {
+		l.waits, l.err = false, err
+		s.p.cur = l
+		l.resume()
+		s.p.cur = nil
+		if l.err != nil {
+			return l.err
+		}
+		break
+	}
+	return err
+}
+
+// resume lets every lane go on that does not wait, until all wait or are done,
+// and counts those that are left.
+func (s *scheduler) resume() (left int, err error) {
+	ran := false
+	for _, l := range s.lanes {
+		if l.done || l.waits {
+			continue
+		}
+		ran = true
+		s.p.cur = l
+		_, more := l.resume()
+		s.p.cur = nil
+		if !more {
+			l.done = true
+			if l.err != nil {
+				return 0, l.err
+			}
+		}
+	}
+	for _, l := range s.lanes {
+		if !l.done {
+			left++
+		}
+	}
+	if ran {
+		s.moved()
+	}
+	return left, nil
+}
+
+// moved notes that something has: what was seen of the server's rest is void.
+func (s *scheduler) moved() {
+	s.progress, s.calm.looks = s.p.now(), 0
+	s.pause = -1
+	for _, l := range s.waiting {
+		if d := l.goal.firstPause(); s.pause < 0 || d < s.pause {
+			s.pause = d
+		}
+	}
+	s.pause = max(s.pause, 0)
+}
+
+// waiting goes over the lanes that wait.
+func (s *scheduler) waiting(yield func(int, *lane) bool) {
+	for i, l := range s.lanes {
+		if l.waits && !l.done && !yield(i, l) {
+			return
+		}
+	}
+}
+
+// met releases the lanes whose goal bytes or the clock have met, and tells whether there are any.
+func (s *scheduler) met() (any bool) {
+	now := s.p.now()
+	for _, l := range s.waiting {
+		if l.goal.kind == forTime && !now.Before(l.goal.until) || l.goal.met(l.conn) {
+			l.waits, any = false, true
+		}
+	}
+	return any
+}
+
+// step does one round while all lanes wait.
+func (s *scheduler) step(ctx context.Context) error {
+	p := s.p
+	moved, err := p.poll(s.bounded(s.pause))
+	if err != nil {
+		return err
+	}
+	if s.met() {
+		return nil
+	}
+	if moved {
+		s.moved()
+		return nil
+	}
+	if s.lastResort() {
+		return nil
+	}
+	if !p.wantRest() && s.onlyTime() {
+		s.pause = time.Hour // bounded by what is waited for
+		return nil
+	}
+	if p.last, err = p.cell.Probe(ctx); err != nil {
+		return fmt.Errorf("look at the server: %w", err)
+	}
+	var atRest bool
+	if atRest, s.pause = s.calm.add(p.last, p.queues(p.last)); !atRest {
+		return nil
+	}
+	if moved, err = p.poll(0); err != nil {
+		return err
+	}
+	if !moved {
+		if moved, err = p.release(); err != nil {
+			return err
+		}
+	}
+	if moved {
+		s.met()
+		s.moved()
+		return nil
+	}
+	s.rest()
+	return nil
+}
+
+// rest releases the lanes that wait for the server's rest, or for what will not
+// come any more. The others wait for an origin's pause, a timer of the server's, or the clock.
+func (s *scheduler) rest() {
+	now := s.p.now()
+	idle := now.Sub(s.progress)
+	s.pause = time.Hour
+	for _, l := range s.waiting {
+		wake := s.p.nextWake(l)
+		switch k := l.goal.kind; {
+		case k == forTime:
+		case k == forRest || k == forLook:
+			l.waits = false
+		case wake.IsZero() && l.goal.timers() && s.p.timerDue(idle):
+			s.calm.looks = 0
+			s.pause = min(s.pause, time.Duration(s.p.last.Timer)*time.Millisecond)
+		case wake.IsZero():
+			l.waits = false
+		default: // an origin takes its time: the script says so
+			s.progress, s.calm.looks = now, 0
+		}
+	}
+}
+
+// bounded is d, and no longer than the clock that a lane or an origin waits for.
+func (s *scheduler) bounded(d time.Duration) time.Duration {
+	if d <= 0 {
+		return 0
+	}
+	now := s.p.now()
+	for _, l := range s.waiting {
+		if l.goal.kind == forTime {
+			d = min(d, l.goal.until.Sub(now))
+		}
+	}
+	if wake := s.p.nextWake(nil); !wake.IsZero() {
+		d = min(d, wake.Sub(now))
+	}
+	return max(d, 0)
+}
+
+func (s *scheduler) onlyTime() bool {
+	for _, l := range s.waiting {
+		if l.goal.kind != forTime {
+			return false
+		}
+	}
+	return true
+}
+
+// lastResort gives up what has waited too long; each use is counted.
+func (s *scheduler) lastResort() (any bool) {
+	now := s.p.now()
+	for _, l := range s.waiting {
+		if l.goal.kind != forTime && (now.Sub(s.progress) > s.p.patient || now.Sub(l.began) > 6*s.p.patient) {
+			s.p.record.Timeouts++
+			l.waits, any = false, true
+		}
+	}
+	return any
+}
