@@ -64,7 +64,7 @@ func (c *Campaign) runBatch(ctx context.Context, rig *cells, g *gen.Generator, n
 	for tries := 0; len(b.Units) > 0; tries++ {
 		cs := b.Case()
 		cs.Name = fmt.Sprintf("batch %d", n)
-		ref, cand, err := rig.pair(ctx, cs, run.Options{Test: n%testEvery == 0})
+		ref, cand, err := rig.pair(ctx, cs, lanes(run.Options{Test: n%testEvery == 0}))
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -74,6 +74,7 @@ func (c *Campaign) runBatch(ctx context.Context, rig *cells, g *gen.Generator, n
 		if err != nil {
 			return nil // counted and kept by the rig
 		}
+		ref, cand = byUnit(ref), byUnit(cand)
 		c.count(func(s *State) { s.Boots += 2; s.Timeouts += ref.Timeouts + cand.Timeouts })
 		if m := notSupported.FindStringSubmatch(diagnostics(cand)); m != nil && notSupported.FindString(diagnostics(ref)) == "" {
 			name, _, _ := strings.Cut(m[1], " ") // "directio 4m": a value that is refused
@@ -290,7 +291,7 @@ func exchanges(cs *casefile.Case) (n int) {
 
 // selfCheck runs the batch once more on the reference alone.
 func (c *Campaign) selfCheck(ctx context.Context, rig *cells, cs *casefile.Case, ref *observe.Observation, n uint64) error {
-	again, err := rig.alone(ctx, cs, run.Options{Test: n%testEvery == 0})
+	again, err := rig.alone(ctx, cs, lanes(run.Options{Test: n%testEvery == 0}))
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -306,7 +307,7 @@ func (c *Campaign) selfCheck(ctx context.Context, rig *cells, cs *casefile.Case,
 		s.AloneTook += again.Took
 		s.SelfChecks++
 	})
-	if r := c.cfg.Compare(ref, again); r.Verdict == diff.Differ {
+	if r := c.cfg.Compare(ref, byUnit(again)); r.Verdict == diff.Differ {
 		c.unstable(cs, fmt.Sprintf("the reference differs from itself: %s at %s", triage.Cores(r)[0], r.Mismatches[0].Where))
 	}
 	return nil

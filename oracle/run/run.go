@@ -23,6 +23,10 @@ import (
 // Options of a run. The zero value boots and plays without -t.
 type Options struct {
 	Test bool // run the server with -t first
+	// Lane tells which lane a client belongs to, and Serves which lane an origin serves (false: any):
+	// lanes share nothing but the server and are played side by side. nil: one after another.
+	Lane   func(casefile.Section) int
+	Serves func(addr string) (lane int, ok bool)
 }
 
 // Run runs all of c in cell, -t first. An error means that the rig broke: there
@@ -37,7 +41,12 @@ func RunWith(ctx context.Context, cell engine.Cell, c *casefile.Case, opt Option
 	if err != nil {
 		return nil, err
 	}
-	if err := r.Sections(ctx, c.Sections); err != nil {
+	if opt.Lane != nil {
+		err = r.lanes(ctx, c, opt)
+	} else {
+		err = r.Sections(ctx, c.Sections)
+	}
+	if err != nil {
 		r.Abandon()
 		return nil, err
 	}
@@ -187,6 +196,44 @@ func (r *Running) Sections(ctx context.Context, sections []casefile.Section) err
 			return r.errorf("clients", err)
 		}
 		i = n
+	}
+	return nil
+}
+
+// lanes plays the clients side by side, by lane; within a lane they run as written.
+func (r *Running) lanes(ctx context.Context, c *casefile.Case, opt Options) error {
+	if r.srv == nil {
+		return nil
+	}
+	var lanes []wire.Lane
+	at := map[int]int{} // lane -> index
+	for i, s := range c.Sections {
+		if !s.Client {
+			return r.errorf("lanes", fmt.Errorf("line %d: a do section belongs to no lane", s.Line))
+		}
+		n := opt.Lane(s)
+		k, ok := at[n]
+		if !ok {
+			k = len(lanes)
+			at[n] = k
+			lanes = append(lanes, wire.Lane{})
+		}
+		if l := &lanes[k]; s.With != 0 && len(l.Groups) > 0 {
+			g := &l.Groups[len(l.Groups)-1]
+			*g = append(*g, c.Sections[i])
+		} else {
+			l.Groups = append(l.Groups, []casefile.Section{s})
+		}
+	}
+	for _, o := range c.Origins {
+		if n, ok := opt.Serves(o.Addr); ok {
+			if k, ok := at[n]; ok {
+				lanes[k].Origins = append(lanes[k].Origins, o.Addr)
+			}
+		}
+	}
+	if err := r.player.PlayLanes(ctx, lanes); err != nil {
+		return r.errorf("clients", err)
 	}
 	return nil
 }
