@@ -60,7 +60,11 @@ var notSupported = regexp.MustCompile(`directive "([^"]+)" is not supported`)
 
 // runBatch runs one batch and deals with what differs.
 func (c *Campaign) runBatch(ctx context.Context, rig *cells, g *gen.Generator, n uint64) error {
-	b := c.make(g, n)
+	var b *gen.Batch
+	err := c.stage("generate", func() error { b = c.make(g, n); return nil })
+	if err != nil {
+		return err
+	}
 	for tries := 0; len(b.Units) > 0; tries++ {
 		cs := b.Case()
 		cs.Name = fmt.Sprintf("batch %d", n)
@@ -75,7 +79,12 @@ func (c *Campaign) runBatch(ctx context.Context, rig *cells, g *gen.Generator, n
 			return nil // counted and kept by the rig
 		}
 		ref, cand = byUnit(ref), byUnit(cand)
-		c.count(func(s *State) { s.Boots += 2; s.Timeouts += ref.Timeouts + cand.Timeouts })
+		c.count(func(s *State) {
+			s.Boots += 2
+			s.Timeouts += ref.Timeouts + cand.Timeouts
+			s.stages("reference", ref)
+			s.stages("candidate", cand)
+		})
 		if m := notSupported.FindStringSubmatch(diagnostics(cand)); m != nil && notSupported.FindString(diagnostics(ref)) == "" {
 			name, _, _ := strings.Cut(m[1], " ") // "directio 4m": a value that is refused
 			c.refuse(name)
@@ -105,8 +114,12 @@ func (c *Campaign) runBatch(ctx context.Context, rig *cells, g *gen.Generator, n
 			s.Units += len(b.Units)
 			s.Exchanges += ex
 		})
-		c.compare(cs, b, ref, cand, n)
-		c.learn(cs, b, ref, cand, n)
+		if err := c.stage("compare", func() error { c.compare(cs, b, ref, cand, n); return nil }); err != nil {
+			return err
+		}
+		if err := c.stage("learn", func() error { c.learn(cs, b, ref, cand, n); return nil }); err != nil {
+			return err
+		}
 		if n%selfEvery == 0 {
 			return c.selfCheck(ctx, rig, cs, ref, n)
 		}

@@ -202,7 +202,7 @@ func (c *Campaign) work(ctx context.Context, job int) error {
 		if err := c.runBatch(ctx, rig, g, t.batch); err != nil {
 			return err
 		}
-		if err := c.wrongOnes(ctx, rig, g, t.batch); err != nil {
+		if err := c.stage("wrong", func() error { return c.wrongOnes(ctx, rig, g, t.batch) }); err != nil {
 			return err
 		}
 		if err := c.saveNow(); err != nil {

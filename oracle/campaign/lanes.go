@@ -120,3 +120,18 @@ func (c counters) in(unit int, text []byte) []byte {
 		return fmt.Appendf(nil, "%0*d", len(b), c[unit][n])
 	})
 }
+
+// stage times f.
+func (c *Campaign) stage(name string, f func() error) error {
+	begin := c.cfg.Now()
+	err := f()
+	c.count(func(s *State) { s.Spent[name] += c.cfg.Now().Sub(begin) })
+	return err
+}
+
+// stages adds up where a run's time went, by side.
+func (s *State) stages(side string, o *observe.Observation) {
+	for _, x := range o.Spent {
+		s.Spent[side+" "+x.Stage] += x.Time
+	}
+}

@@ -42,7 +42,8 @@ type State struct {
 	SelfChecks     int
 	AloneExchanges int
 	AloneTook      time.Duration
-	Elapsed        time.Duration // over all runs of the campaign
+	Spent          map[string]time.Duration // by stage, over all jobs
+	Elapsed        time.Duration            // over all runs of the campaign
 	Signals        map[string]int
 	Cores          map[string]int
 	Masks          map[string]int
@@ -63,6 +64,9 @@ type Finding struct {
 func (s *State) count(signal string) { s.Signals[signal]++ }
 
 func (s *State) init() {
+	if s.Spent == nil {
+		s.Spent = map[string]time.Duration{}
+	}
 	for _, m := range []*map[string]int{&s.Signals, &s.Cores, &s.Masks, &s.Known} {
 		if *m == nil {
 			*m = map[string]int{}

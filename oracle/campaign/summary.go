@@ -1,9 +1,12 @@
 package campaign
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -129,6 +132,9 @@ func (s Summary) Print(w io.Writer, jobs int) {
 	if s.Shrinks > 0 {
 		p("triage    %d cases, %s each; %d mismatching units in all, %d of them only counted", s.Shrinks, (s.ShrinkTime / time.Duration(s.Shrinks)).Round(10*time.Millisecond), s.Mismatches, s.Repeats)
 	}
+	if len(s.Spent) > 0 {
+		p("time      %s", s.spentLine())
+	}
 	if len(s.Known) > 0 {
 		p("known     %s", sorted(s.Known))
 	}
@@ -200,4 +206,13 @@ func resident() int64 {
 		return 0
 	}
 	return n * int64(os.Getpagesize())
+}
+
+// spentLine says where the jobs' time went, most first.
+func (s Summary) spentLine() string {
+	names := slices.SortedFunc(maps.Keys(s.Spent), func(a, b string) int { return cmp.Or(cmp.Compare(s.Spent[b], s.Spent[a]), cmp.Compare(a, b)) })
+	for i, n := range names {
+		names[i] = fmt.Sprintf("%s %.1fs", n, s.Spent[n].Seconds())
+	}
+	return strings.Join(names, ", ")
 }

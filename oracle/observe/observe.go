@@ -74,6 +74,7 @@ type Observation struct {
 	At       time.Time // when the run began; masks check dates against it
 	Vars     []string  // variables that the configuration mentions, sorted; masks depend on them
 	Took     time.Duration
+	Spent    []Spent // where the time went, in order
 	Test     Command // nginx -t
 	Start    Command // of the start, when it failed
 	Clients  []Conn
@@ -83,4 +84,10 @@ type Observation struct {
 	Tree     []FileState
 	Process  Process
 	Timeouts int // last-resort timeouts used: each one is counted and printed
+}
+
+// Spent is the time that one stage of a run took.
+type Spent struct {
+	Stage string // "reset", "test", "start", "play", "rest", "stop", "tree"
+	Time  time.Duration
 }

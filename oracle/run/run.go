@@ -84,6 +84,14 @@ type Running struct {
 	srv    engine.Server // nil when the configuration was not accepted
 	player *wire.Player
 	o      *observe.Observation
+	mark   time.Time // when the last stage ended
+}
+
+// spent notes that a stage has ended.
+func (r *Running) spent(stage string) {
+	now := time.Now()
+	r.o.Spent = append(r.o.Spent, observe.Spent{Stage: stage, Time: now.Sub(r.mark)})
+	r.mark = now
 }
 
 // Boot prepares the work tree, tests the configuration if asked to, and starts
@@ -91,9 +99,11 @@ type Running struct {
 // observation says so, and sections are not played.
 func Boot(ctx context.Context, cell engine.Cell, c *casefile.Case, opt Options) (*Running, error) {
 	r := &Running{cell: cell, c: c, o: &observe.Observation{Info: cell.Info(), At: time.Now(), Vars: variables(c)}}
+	r.mark = r.o.At
 	if err := cell.Reset(ctx, tree(c)); err != nil {
 		return nil, r.errorf("write the work tree", err)
 	}
+	r.spent("reset")
 	args := arguments(c)
 	if opt.Test {
 		out, err := cell.Command(ctx, append(slices.Clone(args), "-t")...)
@@ -108,6 +118,9 @@ func Boot(ctx context.Context, cell engine.Cell, c *casefile.Case, opt Options) 
 			return r, nil
 		}
 	}
+	if opt.Test {
+		r.spent("test")
+	}
 	var err error
 	if r.player, err = wire.NewPlayer(ctx, cell, c.Origins); err != nil {
 		return nil, r.errorf("open origins", err)
@@ -116,6 +129,7 @@ func Boot(ctx context.Context, cell engine.Cell, c *casefile.Case, opt Options) 
 		r.Abandon()
 		return nil, err
 	}
+	r.spent("start")
 	return r, nil
 }
 
@@ -241,6 +255,7 @@ func (r *Running) lanes(ctx context.Context, c *casefile.Case, opt Options) erro
 // Finish waits until the server rests, stops it, and returns what was seen.
 func (r *Running) Finish(ctx context.Context) (*observe.Observation, error) {
 	defer r.Abandon()
+	r.spent("play")
 	if r.player != nil {
 		if err := r.lastEnds(ctx); err != nil {
 			return nil, r.errorf("finish", err)
@@ -254,15 +269,18 @@ func (r *Running) Finish(ctx context.Context) (*observe.Observation, error) {
 			r.o.Process.FDAfter = r.o.Process.FDBefore // a process that has ended has lost none
 		}
 	}
+	r.spent("rest")
 	if err := r.stop(ctx); err != nil {
 		return nil, err
 	}
+	r.spent("stop")
 	files, err := r.cell.Tree(ctx)
 	if err != nil {
 		return nil, r.errorf("read the work tree", err)
 	}
 	sortOut(r.o, r.c, files)
 	r.o.Errors = append(r.o.Errors, r.stderr()...)
+	r.spent("tree")
 	r.o.Took = time.Since(r.o.At)
 	return r.o, nil
 }
