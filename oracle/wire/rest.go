@@ -92,7 +92,7 @@ func (k *calm) add(r engine.Rest, ours queues) (atRest bool, pause time.Duration
 	switch {
 	case !r.Alive:
 		return k.looks >= looksEmpty, 0
-	case ours.unsent || r.SendQ+r.Flying > 0 && !ours.unread:
+	case ours.onWay || r.SendQ+r.Flying > 0 && !ours.unread:
 		return k.looks >= looksOnWay, min(awakeFirst<<min(k.looks, 10), lookApart)
 	case r.RecvQ+r.SendQ+r.Flying > 0:
 		return k.looks >= looksQueued, lookApart
@@ -102,7 +102,7 @@ func (k *calm) add(r engine.Rest, ours queues) (atRest bool, pause time.Duration
 
 // queues is what waits in the sockets of the oracle's own.
 type queues struct {
-	unsent bool // written bytes that the server's kernel has not taken
+	onWay  bool // written bytes are about to move
 	unread bool // bytes have come that no script reads now
 }
 
@@ -114,7 +114,7 @@ func (p *Player) queues(r engine.Rest) (q queues) {
 			continue
 		}
 		q.unread = q.unread || c.readable && !c.ended
-		q.unsent = q.unsent || !c.stalled && !c.ended && unsent(c.fd) > 0
+		q.onWay = q.onWay || !c.stalled && !c.ended && onWay(c.fd)
 		if r.SendQ+r.Flying > 0 {
 			acknowledge(c.fd)
 		}

@@ -121,13 +121,17 @@ func acknowledge(fd int) {
 	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_QUICKACK, 1)
 }
 
-// unsent is how many bytes written to fd the peer's kernel has not acknowledged.
-func unsent(fd int) int {
-	n, err := unix.IoctlGetInt(fd, unix.SIOCOUTQ)
-	if err != nil {
-		return 0 // a reset connection has no queue
+// onWay tells whether bytes written to fd are about to move: some have not left, and
+// others that have are not acknowledged. Bytes that have all left are in the peer's
+// queue when the cell says that nothing is on its way, however late their
+// acknowledgement; bytes that stay with nothing under way are held by a closed window.
+func onWay(fd int) bool {
+	waiting, err := unix.IoctlGetInt(fd, unix.SIOCOUTQNSD)
+	if err != nil || waiting == 0 {
+		return false // a reset connection has no queue
 	}
-	return n
+	written, err := unix.IoctlGetInt(fd, unix.SIOCOUTQ)
+	return err == nil && written > waiting
 }
 
 // localPort is the port of this end, 0 for a Unix socket.
