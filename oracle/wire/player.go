@@ -122,11 +122,11 @@ func (p *Player) playGroup(ctx context.Context, l *lane, group []casefile.Sectio
 		left = 0
 		for i := range group {
 			if turn == 0 {
-				c, err := p.dial(ctx, &group[i])
+				c, err := p.dial(ctx, l, &group[i])
 				if err != nil {
 					return fmt.Errorf("play client %d: %w", group[i].ID, err)
 				}
-				c.lane, conns[i] = l, c
+				conns[i] = c
 				l.group = conns[:i+1]
 			}
 			c := conns[i]
@@ -157,8 +157,8 @@ func (c *conn) lineNow() int {
 	return 0
 }
 
-func (p *Player) dial(ctx context.Context, s *casefile.Section) (*conn, error) {
-	c := &conn{fd: -1, steps: s.Steps, rec: observe.Conn{ID: s.ID, Addr: s.Addr}}
+func (p *Player) dial(ctx context.Context, l *lane, s *casefile.Section) (*conn, error) {
+	c := &conn{fd: -1, lane: l, steps: s.Steps, rec: observe.Conn{ID: s.ID, Addr: s.Addr}}
 	if err := p.calmOthers(ctx, c); err != nil {
 		return nil, err
 	}
