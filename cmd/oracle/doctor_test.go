@@ -1,0 +1,7 @@
+package main
+
+import "testing"
+
+func TestDoctor(t *testing.T) {
+	scripts(t, "testdata/doctor")
+}
