@@ -29,6 +29,7 @@ import (
 	"nginxoracle/proxy/modules/realip"
 	"nginxoracle/proxy/modules/referer"
 	"nginxoracle/proxy/modules/rewrite"
+	"nginxoracle/proxy/modules/secure_link"
 	"nginxoracle/proxy/modules/slice"
 	"nginxoracle/proxy/modules/split_clients"
 	"nginxoracle/proxy/modules/static"
@@ -75,7 +76,9 @@ var httpModules = []*http.Module{
 	proxy.Module,
 	// fastcgi, uwsgi, scgi, grpc, memcached
 	empty_gif.Module,
-	// browser, secure_link, flv, mp4
+	// browser
+	secure_link.Module,
+	// flv, mp4
 	upstream_hash.Module,
 	upstream_ip_hash.Module,
 	upstream_least_conn.Module,
