@@ -41,8 +41,8 @@ func (r *Request) OpenCached(c *openfile.Cache, path []byte, of *openfile.Info) 
 		return nil, false
 	}
 	if of.FD >= 0 {
-		f = &File{FD: of.FD, Name: path, Size: of.Size}
-		r.AddCleanup(of.Release())
+		f = r.NewFile(of.FD, path)
+		f.Size, f.release = of.Size, of.Release()
 	}
 	return f, true
 }

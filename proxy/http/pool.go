@@ -123,7 +123,10 @@ func (w *worker) putLarge(b []byte) {
 
 func (p *pool) closeFiles() {
 	for i := len(p.open) - 1; i >= 0; i-- {
-		if f := p.open[i]; f.FD >= 0 {
+		switch f := p.open[i]; {
+		case f.release != nil:
+			f.release()
+		case f.FD >= 0:
 			ev.CloseFD(f.FD)
 			f.FD = -1
 		}

@@ -212,6 +212,8 @@ type File struct {
 	Size     int64
 	Offset   int64
 	Directio bool
+
+	release func() // of a cached descriptor, instead of closing it
 }
 
 // RequestBody is what is known of the request's body (ngx_http_request_body_t).

@@ -209,6 +209,9 @@ func (c *Cache) expire(n int, log *elog.Log) {
 
 // Close closes what is not in use; the rest is closed with its last use.
 func (c *Cache) Close(log *elog.Log) {
+	if c.Now == nil {
+		return // never used
+	}
 	for c.tail != nil {
 		c.expire(0, log)
 	}

@@ -60,7 +60,11 @@ func init() {
 			}
 			return err
 		},
-		CreateMain: func(*module.Conf) any { return &mainConf{idle: map[key][]*zlib.Deflater{}} },
+		CreateMain: func(cf *module.Conf) any {
+			mc := &mainConf{idle: map[key][]*zlib.Deflater{}}
+			cf.Cycle.AtExit = append(cf.Cycle.AtExit, mc.close)
+			return mc
+		},
 		CreateLoc: func(*module.Conf) any {
 			return &conf{enable: module.Unset, level: module.Unset, window: module.Unset, hash: module.Unset,
 				postpone: module.Unset, minLength: module.Unset}
@@ -84,6 +88,16 @@ func init() {
 			return func(r *http.Request, in *http.Chain) http.Rc { return bodyFilter(r, in, next) }
 		},
 	}
+}
+
+// close frees the idle Deflaters: their memory is not the collector's.
+func (mc *mainConf) close() {
+	for _, idle := range mc.idle {
+		for _, z := range idle {
+			z.Close()
+		}
+	}
+	mc.idle = nil
 }
 
 // bitsOf turns a size that is a power of two, from 512 up to largest, into zlib's number for it.
