@@ -75,6 +75,7 @@ func Mutate(seed, index uint64, g *gen.Generator, u, other *gen.Unit) *gen.Unit 
 	base, _, _ := strings.Cut(u.Label, "+m")
 	m.u.Label = base + "+m"
 	for i := range m.u.Clients {
+		m.u.Clients[i].With = 0 // two at once are made with care, which a mutation knows nothing of
 		m.u.Clients[i].Steps = gen.Steady(untilEnd(m.u.Clients[i].Steps))
 	}
 	for i := range m.u.Origins {
