@@ -295,5 +295,9 @@ func (s Signature) Describe() string {
 	if len(s.Directives) == 0 {
 		return s.Core
 	}
-	return fmt.Sprintf("%s, with %s", s.Core, strings.Join(s.Directives, ", "))
+	list, more := s.Directives, ""
+	if len(list) > 6 { // not shrunk to the end
+		list, more = list[:6], fmt.Sprintf(" and %d more", len(s.Directives)-6)
+	}
+	return fmt.Sprintf("%s, with %s%s", s.Core, strings.Join(list, ", "), more)
 }
