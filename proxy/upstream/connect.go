@@ -48,7 +48,7 @@ func BindSlot[T any](at func(*T) *Conf) func(cf *module.Conf, cmd *module.Direct
 		}
 		if len(cf.Args) > 2 {
 			if cf.Args[2] == "transparent" {
-				return cf.Emerg("directive \"%s\" is not supported", cmd.Name)
+				return cf.Emerg("\"transparent\" in directive \"%s\" is not supported", cmd.Name)
 			}
 			return cf.Emerg("invalid parameter \"%s\"", cf.Args[2])
 		}

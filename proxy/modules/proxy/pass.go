@@ -46,7 +46,7 @@ func setPass(cf *module.Conf, cmd *module.Directive, conf any) error {
 	schema, rest, ok := cutScheme(url)
 	if !ok {
 		if isHTTPS(url) {
-			return cf.Emerg("directive \"proxy_pass\" with \"https\" is not supported")
+			return cf.Emerg("\"https\" in directive \"proxy_pass\" is not supported")
 		}
 		return cf.Emerg("invalid URL prefix")
 	}

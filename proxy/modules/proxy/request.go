@@ -86,6 +86,11 @@ func (c *ctx) eval(u *upstream.Upstream, loc *locConf) bool {
 	}
 	url := string(val)
 	schema, rest, ok := cutScheme(url)
+	if isHTTPS(url) && len(url) > len("https://") {
+		// which URL a variable gives is only known now
+		r.Conn.Log.Err(elog.Crit, nil, "\"https\" in \"%s\" is not supported", val)
+		return false
+	}
 	if !ok || rest == "" {
 		r.Conn.Log.Err(elog.Error, nil, "invalid URL prefix in \"%s\"", val)
 		return false
