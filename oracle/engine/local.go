@@ -144,7 +144,11 @@ func Namespaces() error {
 		Env: []string{}, Dir: "/", Stderr: said, SysProcAttr: namespaces(),
 	}
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("make namespaces: %w %s (%s)", err, strings.TrimSpace(said.String()), namespaceAdvice)
+		why := err.Error()
+		if text := strings.TrimSpace(said.String()); text != "" {
+			why = text // what was forbidden inside, rather than that the trial ended with code 1
+		}
+		return fmt.Errorf("make namespaces: %s (%s)", why, namespaceAdvice)
 	}
 	return nil
 }
