@@ -39,3 +39,23 @@ func TestQuoteValueRoundTrip(t *testing.T) {
 		}
 	})
 }
+
+// Whatever parses prints to something that parses to the same tokens again.
+func FuzzParse(f *testing.F) {
+	f.Add([]byte("http { server { return 200 \"a;{} \\\"$x\"; set $y '${z}#'; } }"))
+	f.Add([]byte("a b c; # d\ne { f; }"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		list, err := Parse(text)
+		if err != nil {
+			return
+		}
+		once := Print(list)
+		again, err := Parse(once)
+		if err != nil {
+			t.Fatalf("printed text does not parse: %v\n%q", err, once)
+		}
+		if twice := Print(again); string(twice) != string(once) {
+			t.Fatalf("printing is not stable:\n%q\n%q", once, twice)
+		}
+	})
+}
