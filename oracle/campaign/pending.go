@@ -167,6 +167,12 @@ func (c *Campaign) settle(p *pendingCase, rep triage.Report) error {
 	if c.cfg.Self { // nothing to file: what differs here is the rig's or the reference's own wavering
 		return c.unstableLocked(rep.Case, "reference against reference: "+rep.Signature.String())
 	}
+	if rep.Flaky && !rep.Shrink.Done {
+		// It comes in some runs only, and could not be shrunk: nobody could do anything with
+		// such a file. It is counted, shown and kept, and its core may be found again.
+		c.cores[p.Core]--
+		return c.unstableLocked(rep.Case, "the candidate wavers: "+rep.Signature.Core)
+	}
 	sig := rep.Signature.String()
 	if e := c.catalog.Find(sig); e != nil {
 		switch e.Status() {
