@@ -64,7 +64,10 @@ func coverage(cmd *cobra.Command, o *coverageOptions) error {
 	how := "as the candidate says of itself (--directives)"
 	var has func(d grammar.Directive) (bool, error)
 	if names := campaign.Supported(cmd.Context(), cell); names != nil && !o.Probe {
-		has = func(d grammar.Directive) (bool, error) { return slices.Contains(names, d.Name), nil }
+		has = func(d grammar.Directive) (bool, error) {
+			outer := outermost(d.Module)
+			return slices.Contains(names, d.Name) && (outer == "" || slices.Contains(names, outer)), nil
+		}
 	} else {
 		how = "by testing a configuration for each"
 		has = func(d grammar.Directive) (bool, error) { return probe(cmd.Context(), cell, d) }
@@ -93,6 +96,17 @@ func coverage(cmd *cobra.Command, o *coverageOptions) error {
 		}
 	}
 	return done(cmd, exit.Agree, "coverage: %s supports %d of nginx 1.26.3's %d directives, %s", o.Candidate, n, len(rows), how)
+}
+
+// outermost is the block that a directive of stream's or mail's modules needs around it: many of
+// them are named like one of http's.
+func outermost(module string) string {
+	for _, block := range []string{"stream", "mail"} {
+		if strings.HasPrefix(module, "ngx_"+block) {
+			return block
+		}
+	}
+	return ""
 }
 
 func printCoverage(cmd *cobra.Command, o *coverageOptions, rows []covered) {
