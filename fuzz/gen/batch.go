@@ -251,6 +251,20 @@ func SlotOfLine(conf []byte, n int) (int, bool) {
 	return slot, found
 }
 
+// Parts are the texts of a batch's units in its nginx.conf, by slot, and the text that they inherit.
+func Parts(conf []byte) (head []byte, units map[int][]byte) {
+	body, _, _ := bytes.Cut(conf, []byte(unitEnd))
+	list := bytes.Split(body, []byte(unitMark))
+	units = map[int][]byte{}
+	for _, text := range list[1:] {
+		var slot int
+		if _, err := fmt.Sscanf(string(text[:min(len(text), 8)]), "%d:", &slot); err == nil {
+			units[slot] = text
+		}
+	}
+	return list[0], units
+}
+
 // Split takes a case of one unit apart again, so that it can be put beside others.
 func Split(c *casefile.Case) (*Batch, error) {
 	f := c.File("nginx.conf")

@@ -68,7 +68,7 @@ func (c *Campaign) runBatch(ctx context.Context, rig *cells, g *gen.Generator, n
 	for tries := 0; len(b.Units) > 0; tries++ {
 		cs := b.Case()
 		cs.Name = fmt.Sprintf("batch %d", n)
-		ref, cand, err := rig.pair(ctx, cs, lanes(run.Options{Test: n%testEvery == 0}))
+		ref, cand, err := rig.pair(ctx, cs, lanes(cs, run.Options{Test: n%testEvery == 0}))
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -304,7 +304,7 @@ func exchanges(cs *casefile.Case) (n int) {
 
 // selfCheck runs the batch once more on the reference alone.
 func (c *Campaign) selfCheck(ctx context.Context, rig *cells, cs *casefile.Case, ref *observe.Observation, n uint64) error {
-	again, err := rig.alone(ctx, cs, lanes(run.Options{Test: n%testEvery == 0}))
+	again, err := rig.alone(ctx, cs, lanes(cs, run.Options{Test: n%testEvery == 0}))
 	if ctx.Err() != nil {
 		return nil
 	}

@@ -18,8 +18,29 @@ import (
 // the order in which units come is chance; byUnit takes that order out of an observation,
 // and nothing else. What differs is run again by itself, in order, before it is a mismatch.
 
+// short marks what makes the server act by a timer within the time that a batch plays: a
+// timeout of less than a second, a bound on a rate, a wait for a lock. A unit without any of
+// it has nothing to wait for; one too many costs time only.
+var short = regexp.MustCompile(`\b\d{1,3}ms\b|limit_rate|limit_req|delay|cache_lock|flush=\d`)
+
+// timed tells for every slot of a batch whether its unit may meet a timer.
+func timed(cs *casefile.Case) func(slot int) bool {
+	conf := cs.File("nginx.conf")
+	if conf == nil {
+		return nil
+	}
+	head, parts := gen.Parts(conf.Data)
+	all := short.Match(head)
+	found := map[int]bool{}
+	for slot, text := range parts {
+		found[slot] = all || short.Match(text)
+	}
+	return func(slot int) bool { return found[slot] }
+}
+
 // lanes makes a batch's options play its units side by side.
-func lanes(opt run.Options) run.Options {
+func lanes(cs *casefile.Case, opt run.Options) run.Options {
+	opt.Timed = timed(cs)
 	opt.Lane = func(s casefile.Section) int { return (s.ID - 1) / 100 }
 	opt.Serves = func(addr string) (int, bool) {
 		i := strings.LastIndexByte(addr, ':')

@@ -27,6 +27,8 @@ type Options struct {
 	// lanes share nothing but the server and are played side by side. nil: one after another.
 	Lane   func(casefile.Section) int
 	Serves func(addr string) (lane int, ok bool)
+	// Timed tells whether a lane may meet one of the server's timers (see wire.Lane). nil: all of them.
+	Timed func(lane int) bool
 }
 
 // Run runs all of c in cell, -t first. An error means that the rig broke: there
@@ -230,7 +232,7 @@ func (r *Running) lanes(ctx context.Context, c *casefile.Case, opt Options) erro
 		if !ok {
 			k = len(lanes)
 			at[n] = k
-			lanes = append(lanes, wire.Lane{})
+			lanes = append(lanes, wire.Lane{Timed: opt.Timed == nil || opt.Timed(n)})
 		}
 		if l := &lanes[k]; s.With != 0 && len(l.Groups) > 0 {
 			g := &l.Groups[len(l.Groups)-1]

@@ -21,7 +21,11 @@ func (p *Player) clientStep(ctx context.Context, c *conn) error {
 			return err
 		}
 		c.rec.Marks = c.rec.Marks[:len(c.rec.Marks)-1] // the script has no such step
+		if err := p.calmOthers(ctx, c); err != nil {
+			return err
+		}
 		p.drop(c, p.openEnd(), false)
+		c.did(casefile.Close)
 		return nil
 	}
 	s := &c.steps[c.pc]
@@ -60,8 +64,8 @@ func (p *Player) clientStep(ctx context.Context, c *conn) error {
 // did notes what a step has done to the server.
 func (c *conn) did(op casefile.Op) {
 	switch op {
-	case casefile.Send, casefile.Shutdown:
-		c.acted = true
+	case casefile.Send, casefile.Shutdown, casefile.Close, casefile.Reset:
+		c.acted = true // a server that lingers writes its log only now that the client has gone
 	case casefile.Settle:
 		c.acted = false
 	}

@@ -18,15 +18,20 @@ import (
 type Lane struct {
 	Groups  [][]casefile.Section
 	Origins []string // addresses of the origins that serve this lane alone
+	// Timed lanes may meet a timer of the server's that ends soon: they wait for such timers, and
+	// are played after the others, since in a crowd a step can come later than a short timeout.
+	Timed bool
 }
 
 // lane is a script that is being played: a coroutine that hands control back
 // when it waits.
 type lane struct {
 	index   int
+	timed   bool // waits for the server's timers too
 	resume  func() (struct{}, bool)
 	stop    func()
 	yield   func(struct{}) bool
+	script  func(*lane) error
 	err     error // of the script, or of the wait that is over
 	clients []observe.Conn
 	group   []*conn // the clients that run now
@@ -68,17 +73,28 @@ func (p *Player) PlayLanes(ctx context.Context, lanes []Lane) error {
 			}
 		}
 	}
-	played, err := p.schedule(ctx, run)
-	for _, l := range played {
+	all := make([]*lane, len(lanes))
+	for _, timed := range []bool{false, true} {
+		var turn []*lane
+		for i := range lanes {
+			if timed == (lanes[i].Timed || len(lanes) == 1) {
+				all[i] = &lane{index: i, timed: timed, script: run[i]}
+				turn = append(turn, all[i])
+			}
+		}
+		if err := p.schedule(ctx, turn, len(lanes) > 1); err != nil {
+			return err
+		}
+	}
+	for _, l := range all {
 		p.record.Clients = append(p.record.Clients, l.clients...)
 	}
-	return err
+	return nil
 }
 
 // alone waits for g outside any script.
 func (p *Player) alone(ctx context.Context, g goal) error {
-	_, err := p.schedule(ctx, []func(*lane) error{func(*lane) error { return p.wait(nil, g) }})
-	return err
+	return p.schedule(ctx, []*lane{{timed: true, script: func(*lane) error { return p.wait(nil, g) }}}, false)
 }
 
 // wait hands control to the scheduler until g is met, or nothing more will
@@ -100,20 +116,17 @@ func (p *Player) wait(c *conn, g goal) error {
 
 // schedule runs scripts as coroutines, one at a time; while all of them wait it
 // moves bytes and origins, and asks the kernel whether the server rests.
-func (p *Player) schedule(ctx context.Context, run []func(*lane) error) ([]*lane, error) {
-	lanes := make([]*lane, len(run))
-	p.many = len(run) > 1
-	for i := range run {
-		l := &lane{index: i}
+func (p *Player) schedule(ctx context.Context, lanes []*lane, many bool) error {
+	p.many = many
+	for _, l := range lanes {
 		l.resume, l.stop = iter.Pull(func(yield func(struct{}) bool) {
 			l.yield = yield
-			l.err = run[i](l)
+			l.err = l.script(l)
 		})
 		defer l.stop()
-		lanes[i] = l
 	}
 	s := scheduler{p: p, lanes: lanes}
-	return lanes, s.loop(ctx)
+	return s.loop(ctx)
 }
 
 type scheduler struct {
@@ -274,7 +287,7 @@ func (s *scheduler) rest() {
 		case k == forTime:
 		case k == forRest || k == forLook:
 			l.waits = false
-		case wake.IsZero() && l.goal.timers() && s.p.timerDue(idle):
+		case wake.IsZero() && l.timed && l.goal.timers() && s.p.timerDue(idle):
 			s.calm.looks = 0
 			s.pause = min(s.pause, time.Duration(s.p.last.Timer)*time.Millisecond)
 		case wake.IsZero():

@@ -21,7 +21,9 @@ func (p *Player) accept(i int) error {
 		if fd < 0 {
 			return nil
 		}
-		c := &conn{fd: fd, origin: o, readable: true, rec: observe.Conn{ID: len(o.conns) + 1, Addr: o.script.Addr}}
+		// The server has acted by connecting: an origin that speaks without having read waits until
+		// the server has sent its request, for whether the answer overtakes it would be chance.
+		c := &conn{fd: fd, origin: o, readable: true, acted: true, rec: observe.Conn{ID: len(o.conns) + 1, Addr: o.script.Addr}}
 		if n := len(o.script.Conns); n > 0 {
 			c.steps = o.script.Conns[min(len(o.conns), n-1)]
 		}
