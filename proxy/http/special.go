@@ -97,7 +97,7 @@ func (r *Request) sendErrorPage(p *ErrorPage) Rc {
 	if len(uri) > 0 && uri[0] == '/' {
 		args := p.Args
 		if !p.Value.Static {
-			uri, args = splitArgs(uri)
+			uri, args = r.splitArgs(uri)
 		}
 		if r.Method != HEAD {
 			r.Method = GET
@@ -126,11 +126,17 @@ func (r *Request) sendErrorPage(p *ErrorPage) Rc {
 	return r.sendSpecialPage(clcf, r.ErrStatus)
 }
 
-// splitArgs cuts a URI at its first question mark (ngx_http_split_args). Without one the arguments
-// are empty, not absent: nginx leaves the pointer to them unset.
-func splitArgs(uri []byte) (path, args []byte) {
+// splitArgs cuts a URI at its first question mark (ngx_http_split_args). Without one nginx leaves the
+// pointer to the arguments unset, and what it finds there depends on who asked for the page: the reference's
+// build finds a null (no arguments) behind a file that static or try_files did not find, and something
+// else (empty arguments) behind everything else; scenarios/core/error-page-args.txtar.
+func (r *Request) splitArgs(uri []byte) (path, args []byte) {
 	if i := bytes.IndexByte(uri, '?'); i >= 0 {
 		return uri[:i], uri[i+1:]
+	}
+	if r.NullPageArgs {
+		r.NullPageArgs = false
+		return uri, nil
 	}
 	return uri, uri[len(uri):]
 }

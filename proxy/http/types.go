@@ -329,6 +329,7 @@ type Request struct {
 	Pipeline, Chunked, HeaderOnly, ExpectTrailers, KeepAlive, LingeringClose   bool
 	DiscardBody, ReadingBody, Internal, ErrorPage, FilterFinalize, PostAction  bool
 	RequestComplete, RequestOutput, HeaderSent, ResponseSent, ExpectTested     bool
+	NullPageArgs                                                               bool // see splitArgs
 	RootTested, Done, Logged, Terminated, Background, Aio                      bool
 	FilterNeedInMemory, MainFilterNeedInMemory, FilterNeedTemporary            bool
 	PreserveBody, AllowRanges, SingleRange, DisableNotModified                 bool

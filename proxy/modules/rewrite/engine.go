@@ -226,7 +226,9 @@ func (e *engine) rewrite(s *step) (applied, more bool) {
 	e.state.Quote = s.redirect
 	e.state.ArgsAt = -1
 	b, ok := s.script.Append(r, r.Alloc(room)[:0], limit, &e.state, false)
-	e.state.Quote = false
+	// What follows in the run is no argument any more (Debian's nginx resets it here too: a "set"
+	// behind a rewrite with arguments takes its captures as they are).
+	e.state.Quote, e.state.IsArgs = false, false
 	if !ok {
 		e.rc = 500
 		return true, false

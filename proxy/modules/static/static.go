@@ -84,6 +84,7 @@ func handler(r *http.Request) http.Rc {
 
 // openError tells the log why there is no file, and the client what that means.
 func openError(r *http.Request, path []byte, of *openfile.Info) http.Rc {
+	r.NullPageArgs = true
 	level, rc := elog.Error, http.Rc(404)
 	switch of.Err {
 	case 0:

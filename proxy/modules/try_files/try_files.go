@@ -103,12 +103,13 @@ func handler(r *http.Request) http.Rc {
 
 		if i == len(tc.files)-1 {
 			if tc.code != 0 {
+				r.NullPageArgs = true
 				return http.Rc(tc.code)
 			}
 			if len(text) > 0 && text[0] == '@' {
 				r.NamedLocation(text)
 			} else {
-				var args []byte
+				args := text[len(text):] // there but empty, as nginx leaves them
 				if q := bytes.IndexByte(text, '?'); q >= 0 {
 					text, args = text[:q], text[q+1:]
 				}
