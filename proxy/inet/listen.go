@@ -163,6 +163,7 @@ func spread(addrs []ev.Addr, from, to int) []ev.Addr {
 // only the first line counts unless /etc/host.conf says "multi on" (glibc, nss_files). Numbers that stand for an
 // address count as names of it.
 func HostsFile(name string) ([]ev.Addr, bool) {
+	name, _, _ = strings.Cut(name, "\x00") // the resolver is handed a C string (ngx_inet_resolve_host)
 	if a, ok := numbers(name); ok {
 		return []ev.Addr{a}, true
 	}
