@@ -84,6 +84,7 @@ type Event struct {
 	timerSeq   uint64
 	heapIdx    int
 	drained    bool // nothing more to read until the kernel reports
+	deferred   bool // of a deferred accept: a byte is known to wait, no more
 	accept     bool // of a listening socket
 	queue      *queue
 	prev, next *Event

@@ -61,13 +61,27 @@ func (plain) Recv(c *Conn, p []byte) int {
 			rev.Ready, rev.EOF = false, true
 			return 0
 		}
-		if n < len(p) {
-			if !rev.PendingEOF {
-				rev.Ready = false
-			}
-			rev.drained = true
-		}
+		rev.got(n, len(p))
 		return n
+	}
+}
+
+// got keeps the books after n of size bytes were read. The kernel is asked again after a full read,
+// except the first one of a deferred connection: one byte was known to wait, and what came with it
+// has its event still to come.
+func (e *Event) got(n, size int) {
+	if e.deferred {
+		e.deferred = false
+		e.drained = true
+		if n > 1 {
+			e.Ready = false
+		}
+	}
+	if n < size {
+		if !e.PendingEOF {
+			e.Ready = false
+		}
+		e.drained = true
 	}
 }
 

@@ -166,7 +166,7 @@ func (l *Loop) report(r *Ready) {
 		if r.RdHup {
 			rev.PendingEOF = true
 		}
-		rev.Ready, rev.drained = true, false
+		rev.Ready, rev.drained, rev.deferred = true, false, false
 		switch {
 		case !l.PostEvents:
 			l.invoke(rev)

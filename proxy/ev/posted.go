@@ -57,7 +57,7 @@ func (l *Loop) movePostedNext() bool {
 	for l.postedNext.head != nil {
 		e := l.postedNext.head
 		l.postedNext.remove(e)
-		e.Ready, e.drained = true, false
+		e.Ready, e.drained, e.deferred = true, false, false
 		l.posted.push(e)
 		any = true
 	}

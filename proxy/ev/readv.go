@@ -47,12 +47,7 @@ func (c *Conn) Readv(iov [][]byte) int {
 			rev.Ready, rev.EOF = false, true
 			return 0
 		}
-		if n < size {
-			if !rev.PendingEOF {
-				rev.Ready = false
-			}
-			rev.drained = true
-		}
+		rev.got(n, size)
 		return n
 	}
 }

@@ -12,8 +12,9 @@ func (u *Upstream) sendRequest(r *http.Request, doWrite bool) {
 	if u.State.ConnectTime == -1 {
 		u.State.ConnectTime = c.Loop.Mono() - u.startTime
 	}
-	// what happened to a kept connection is found out by writing to it
-	if !u.requestSent && !u.Peer.Cached && !testConnect(c) {
+	// also for a kept connection: what befell it must be known before the request counts as sent, for
+	// a POST that was sent is not tried again
+	if !u.requestSent && !testConnect(c) {
 		u.next(r, FTError)
 		return
 	}
