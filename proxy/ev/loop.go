@@ -203,7 +203,11 @@ func (l *Loop) rescue(c *Conn) {
 	if v == nil {
 		return
 	}
-	l.Log.Err(elog.Alert, nil, "panic in an event handler: %v: %s", v, debug.Stack())
+	if n, ok := v.(NoMemory); ok && c != nil && c.FD != -1 {
+		c.Log.Err(elog.Emerg, syscall.ENOMEM, "%s", n.Error())
+	} else {
+		l.Log.Err(elog.Alert, nil, "panic in an event handler: %v: %s", v, debug.Stack())
+	}
 	if c == nil || c.FD == -1 || c.Read.accept {
 		return
 	}

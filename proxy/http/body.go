@@ -85,6 +85,9 @@ func (r *Request) readBody(post func(r *Request)) (rc Rc, whole bool) {
 			size++
 		}
 	}
+	if !ev.Reserve(size, r.Conn.Log) {
+		return 500, false
+	}
 	rb.buf = &hbuf{b: r.Alloc(int(size))}
 	r.ReadHandler = readBodyHandler
 	r.WriteHandler = requestEmptyHandler
@@ -213,7 +216,7 @@ func (r *Request) copyPipelined(buf *hbuf) Rc {
 			b = hc.free[k-1]
 			hc.free = hc.free[:k-1]
 		} else {
-			b = &hbuf{b: make([]byte, size)}
+			b = &hbuf{b: ev.Bytes(int64(size))}
 		}
 		hc.busy = append(hc.busy, b)
 		hc.nbusy++

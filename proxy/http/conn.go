@@ -159,7 +159,7 @@ func emptyHandler(*ev.Event) {}
 // headerBuf gives the connection its first buffer, of client_header_buffer_size.
 func (hc *Connection) headerBuf(size int64) *hbuf {
 	if hc.buf == nil || int64(len(hc.buf.b)) != size {
-		hc.buf = &hbuf{b: make([]byte, size)}
+		hc.buf = &hbuf{b: ev.Bytes(size)}
 	}
 	return hc.buf
 }

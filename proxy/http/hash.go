@@ -2,6 +2,7 @@ package http
 
 import (
 	"nginxoracle/proxy/elog"
+	"nginxoracle/proxy/ev"
 	"nginxoracle/proxy/module"
 )
 
@@ -51,8 +52,14 @@ func (h HashLimits) Check(cf *module.Conf, keys []string) error {
 	if h.Max > 10000 && len(keys) > 0 && h.Max/len(keys) < 100 {
 		size = h.Max - 1000
 	}
-	test := make([]int, h.Max)
+	if !ev.Reserve(int64(uint64(h.Max)*2), log) {
+		return module.ErrReported
+	}
+	var test []int
 	for ; size <= h.Max; size++ {
+		if size > len(test) {
+			test = make([]int, min(2*size, h.Max))
+		}
 		if fits(test[:size], hashes, keys, bucket) {
 			return nil
 		}

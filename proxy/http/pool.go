@@ -102,7 +102,7 @@ func largeClass(n int) int { return max(bits.Len(uint(n-1)), minLarge) - minLarg
 func (w *worker) getLarge(n int) []byte {
 	k := largeClass(n)
 	if k >= largeKinds {
-		return make([]byte, n)
+		return ev.Bytes(int64(n))
 	}
 	l := w.large[k]
 	if len(l) == 0 {

@@ -254,7 +254,10 @@ func (r *Request) largeHeaderBuffer(line bool) Rc {
 		b = hc.free[n-1]
 		hc.free = hc.free[:n-1]
 	} else if hc.nbusy < bufs.Num {
-		b = &hbuf{b: make([]byte, bufs.Size)}
+		if !ev.Reserve(bufs.Size, r.Conn.Log) {
+			return Error
+		}
+		b = &hbuf{b: ev.Bytes(bufs.Size)}
 	} else {
 		return Declined
 	}

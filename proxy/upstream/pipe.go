@@ -259,6 +259,9 @@ func (p *Pipe) rawBuffer() (*http.Chain, int) {
 	case p.freeRaw != nil:
 
 	case p.allocated < p.u.Conf.Bufs.Num:
+		if !ev.Reserve(p.u.Conf.Bufs.Size, p.upstream.Log) {
+			return nil, ev.Abort
+		}
 		b := p.r.NewBuf()
 		b.Start = p.u.rawMem(p.allocated, p.u.Conf.Bufs.Size)
 		b.Data = b.Start[:0]

@@ -92,7 +92,7 @@ func (w *worker) newStates() *States {
 // buffer gives memory of n bytes, what mem has if it is enough.
 func buffer(mem *[]byte, n int64) []byte {
 	if int64(cap(*mem)) < n {
-		*mem = make([]byte, n)
+		*mem = ev.Bytes(n)
 	}
 	return (*mem)[:n:n]
 }

@@ -19,6 +19,10 @@ func processHeader(r *http.Request, u *Upstream) {
 		return
 	}
 	if u.Buffer.Start == nil {
+		if !ev.Reserve(u.Conf.BufferSize, c.Log) {
+			u.finalize(r, codeInternal)
+			return
+		}
 		u.Buffer.Start = buffer(&u.mem, u.Conf.BufferSize)
 		u.Buffer.Data = u.Buffer.Start[:0]
 		u.Buffer.Temporary = true

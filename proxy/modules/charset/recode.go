@@ -3,6 +3,7 @@ package charset
 import (
 	"strconv"
 
+	"nginxoracle/proxy/ev"
 	"nginxoracle/proxy/http"
 )
 
@@ -136,7 +137,7 @@ func (c *ctx) buffer(r *http.Request, size int) *http.Chain {
 		}
 	}
 	b := r.NewBuf()
-	b.Start = make([]byte, size)
+	b.Start = ev.Bytes(int64(size))
 	b.Data = b.Start[:0]
 	b.Temporary, b.Tag = true, Module
 	return r.NewChain(b)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"nginxoracle/proxy/elog"
+	"nginxoracle/proxy/ev"
 	"nginxoracle/proxy/http"
 	"nginxoracle/proxy/module"
 	"nginxoracle/proxy/zlib"
@@ -193,7 +194,7 @@ func (g *ctx) getBuf(r *http.Request) bool {
 		g.outBuf.Flush = false
 	case g.bufs < g.bufsConf.Num:
 		b := r.NewBuf()
-		b.Start = make([]byte, size)
+		b.Start = ev.Bytes(int64(size))
 		b.Temporary, b.Recycled, b.Tag = true, true, Module
 		g.outBuf = b
 		g.bufs++

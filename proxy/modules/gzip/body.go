@@ -2,6 +2,7 @@ package gzip
 
 import (
 	"nginxoracle/proxy/elog"
+	"nginxoracle/proxy/ev"
 	"nginxoracle/proxy/http"
 	"nginxoracle/proxy/zlib"
 )
@@ -206,7 +207,7 @@ func (g *ctx) getBuf(r *http.Request) bool {
 		r.FreeChain(cl)
 	case g.bufs < g.conf.bufs.Num:
 		b := r.NewBuf()
-		b.Start = make([]byte, size)
+		b.Start = ev.Bytes(int64(size))
 		b.Temporary, b.Recycled, b.Tag = true, true, Module
 		g.outBuf = b
 		g.bufs++
