@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 
 	"nginxoracle/oracle/engine/tool"
@@ -36,6 +37,11 @@ func cached(cache string, r release) (tree, bool) {
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 	t := tree{root: filepath.Join(dir, "root"), version: lines[0], packages: lines[1:]}
 	t.binary = filepath.Join(t.root, "usr/sbin/nginx")
+	for _, p := range r.packages { // a cache of before the list grew
+		if !slices.ContainsFunc(t.packages, func(deb string) bool { return strings.HasPrefix(deb, p+"_") }) {
+			return tree{}, false
+		}
+	}
 	_, err = os.Stat(t.binary)
 	return t, err == nil
 }

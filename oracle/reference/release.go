@@ -16,14 +16,14 @@ const Version = "1.26"
 type release struct {
 	version  string
 	suite    string
-	packages []string // nginx and the libraries that it needs; the result is tried before it is used
+	packages []string // nginx and the libraries that it needs (libgcc: to end a thread); the result is tried before it is used
 }
 
 // releases are the versions that can be had from Debian's packages.
 var releases = []release{
-	{"1.22", "bookworm", []string{"nginx", "nginx-common", "libc6", "libcrypt1", "libpcre2-8-0", "libssl3", "zlib1g"}},
-	{"1.26", "trixie", []string{"nginx", "nginx-common", "libc6", "libcrypt1", "libpcre2-8-0", "libssl3t64", "zlib1g", "libzstd1"}},
-	{"1.30", "sid", []string{"nginx", "nginx-common", "libc6", "libcrypt1", "libpcre2-8-0", "libssl3t64", "zlib1g", "libzstd1"}},
+	{"1.22", "bookworm", []string{"nginx", "nginx-common", "libc6", "libcrypt1", "libpcre2-8-0", "libssl3", "zlib1g", "libgcc-s1"}},
+	{"1.26", "trixie", []string{"nginx", "nginx-common", "libc6", "libcrypt1", "libpcre2-8-0", "libssl3t64", "zlib1g", "libzstd1", "libgcc-s1"}},
+	{"1.30", "sid", []string{"nginx", "nginx-common", "libc6", "libcrypt1", "libpcre2-8-0", "libssl3t64", "zlib1g", "libzstd1", "libgcc-s1"}},
 }
 
 func releaseOf(version string) (release, error) {
