@@ -2,6 +2,7 @@ package ev
 
 import (
 	"sort"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -51,10 +52,19 @@ func retry(f func() error) error {
 	}
 }
 
+// CString is s as a C function has it: up to its first zero byte. A configuration may hold one in a
+// path, and nginx then uses what stands before it.
+func CString(s string) string {
+	if i := strings.IndexByte(s, 0); i >= 0 {
+		return s[:i]
+	}
+	return s
+}
+
 // Open opens a file; perm is for a new one.
 func Open(name string, mode int, perm uint32) (fd int, err error) {
 	for {
-		fd, err = unix.Open(name, mode|unix.O_CLOEXEC, perm)
+		fd, err = unix.Open(CString(name), mode|unix.O_CLOEXEC, perm)
 		if err != syscall.EINTR {
 			return fd, err
 		}
@@ -64,7 +74,7 @@ func Open(name string, mode int, perm uint32) (fd int, err error) {
 // OpenAt is Open under the folder dir.
 func OpenAt(dir int, name string, mode int, perm uint32) (fd int, err error) {
 	for {
-		fd, err = unix.Openat(dir, name, mode|unix.O_CLOEXEC, perm)
+		fd, err = unix.Openat(dir, CString(name), mode|unix.O_CLOEXEC, perm)
 		if err != syscall.EINTR {
 			return fd, err
 		}
@@ -91,7 +101,7 @@ func Fstat(fd int) (f FileInfo, err error) {
 // Stat tells about a file, following links.
 func Stat(name string) (f FileInfo, err error) {
 	var st unix.Stat_t
-	if err = unix.Stat(name, &st); err == nil {
+	if err = unix.Stat(CString(name), &st); err == nil {
 		info(&st, &f)
 	}
 	return f, err
@@ -100,7 +110,7 @@ func Stat(name string) (f FileInfo, err error) {
 // Lstat tells about a file or a link.
 func Lstat(name string) (f FileInfo, err error) {
 	var st unix.Stat_t
-	if err = unix.Lstat(name, &st); err == nil {
+	if err = unix.Lstat(CString(name), &st); err == nil {
 		info(&st, &f)
 	}
 	return f, err
@@ -113,7 +123,7 @@ func FstatAt(dir int, name string, nofollow bool) (f FileInfo, err error) {
 	if nofollow {
 		flags = unix.AT_SYMLINK_NOFOLLOW
 	}
-	if err = unix.Fstatat(dir, name, &st, flags); err == nil {
+	if err = unix.Fstatat(dir, CString(name), &st, flags); err == nil {
 		info(&st, &f)
 	}
 	return f, err
@@ -169,22 +179,22 @@ func CloseFD(fd int) error {
 
 // Unlink, Mkdir, Rmdir, Rename, Chmod, Chown, Fchmod, Utimes and Ftruncate are the system calls of
 // those names.
-func Unlink(name string) error { return retry(func() error { return unix.Unlink(name) }) }
+func Unlink(name string) error { return retry(func() error { return unix.Unlink(CString(name)) }) }
 
 func Mkdir(name string, perm uint32) error {
-	return retry(func() error { return unix.Mkdir(name, perm) })
+	return retry(func() error { return unix.Mkdir(CString(name), perm) })
 }
 
-func Rmdir(name string) error { return retry(func() error { return unix.Rmdir(name) }) }
+func Rmdir(name string) error { return retry(func() error { return unix.Rmdir(CString(name)) }) }
 
-func Rename(from, to string) error { return retry(func() error { return unix.Rename(from, to) }) }
+func Rename(from, to string) error { return retry(func() error { return unix.Rename(CString(from), CString(to)) }) }
 
 func Chmod(name string, perm uint32) error {
-	return retry(func() error { return unix.Chmod(name, perm) })
+	return retry(func() error { return unix.Chmod(CString(name), perm) })
 }
 
 func Chown(name string, uid, gid int) error {
-	return retry(func() error { return unix.Chown(name, uid, gid) })
+	return retry(func() error { return unix.Chown(CString(name), uid, gid) })
 }
 
 func Fchmod(fd int, perm uint32) error { return retry(func() error { return unix.Fchmod(fd, perm) }) }
@@ -196,14 +206,14 @@ func Ftruncate(fd int, size int64) error {
 // Utimes sets the times of access and change, in seconds.
 func Utimes(name string, sec int64) error {
 	tv := []unix.Timeval{{Sec: sec}, {Sec: sec}}
-	return retry(func() error { return unix.Utimes(name, tv) })
+	return retry(func() error { return unix.Utimes(CString(name), tv) })
 }
 
 // Readahead asks the kernel for the bytes to come.
 func Readahead(fd int, off, n int64) { unix.Fadvise(fd, off, n, unix.FADV_SEQUENTIAL) }
 
 // Access asks whether the file is readable, writable or executable (R_OK 4, W_OK 2, X_OK 1).
-func Access(name string, mode uint32) error { return unix.Access(name, mode) }
+func Access(name string, mode uint32) error { return unix.Access(CString(name), mode) }
 
 // DirEntry is a name in a folder; Type is DT_UNKNOWN where the file system does not tell.
 type DirEntry struct {

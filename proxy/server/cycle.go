@@ -120,7 +120,7 @@ func (s *server) openAll(c, old *module.Cycle) error {
 		}
 		fd, err := ev.Open(f.Name, ev.WriteOnly|ev.Append|ev.Create, 0o644)
 		if err != nil {
-			log.Err(elog.Emerg, err, `open() "%s" failed`, f.Name)
+			log.Err(elog.Emerg, err, `open() "%s" failed`, module.CText(f.Name))
 			return module.ErrReported
 		}
 		f.FD = fd
@@ -242,7 +242,7 @@ func (s *server) createPid(name string, log *elog.Log) error {
 	}
 	fd, err := ev.Open(name, mode, 0o644)
 	if err != nil {
-		log.Err(elog.Emerg, err, `open() "%s" failed`, name)
+		log.Err(elog.Emerg, err, `open() "%s" failed`, module.CText(name))
 		return module.ErrReported
 	}
 	defer ev.CloseFD(fd)
@@ -250,7 +250,7 @@ func (s *server) createPid(name string, log *elog.Log) error {
 		return nil
 	}
 	if _, err := ev.Pwrite(fd, fmt.Appendf(nil, "%d\n", os.Getpid()), 0); err != nil {
-		log.Err(elog.Crit, err, `pwrite() "%s" failed`, name)
+		log.Err(elog.Crit, err, `pwrite() "%s" failed`, module.CText(name))
 		return module.ErrReported
 	}
 	return nil
@@ -262,7 +262,7 @@ func (s *server) deletePid(c *module.Cycle) {
 		name = main_.Of(c).OldPid.V
 	}
 	if err := ev.Unlink(name); err != nil {
-		c.Log.Err(elog.Alert, err, `unlink() "%s" failed`, name)
+		c.Log.Err(elog.Alert, err, `unlink() "%s" failed`, module.CText(name))
 	}
 }
 
@@ -275,7 +275,7 @@ func createPaths(c *module.Cycle, uid int) error {
 	for _, p := range c.Paths {
 		if err := ev.Mkdir(p.Name, 0o700); err != nil {
 			if e, _ := ev.Errno(err); e != ev.EEXIST {
-				return fail(err, `mkdir() "%s" failed`, p.Name)
+				return fail(err, `mkdir() "%s" failed`, module.CText(p.Name))
 			}
 		}
 		if uid == module.Unset {
@@ -283,16 +283,16 @@ func createPaths(c *module.Cycle, uid int) error {
 		}
 		st, err := ev.Stat(p.Name)
 		if err != nil {
-			return fail(err, `stat() "%s" failed`, p.Name)
+			return fail(err, `stat() "%s" failed`, module.CText(p.Name))
 		}
 		if int(st.UID) != uid {
 			if err := ev.Chown(p.Name, uid, -1); err != nil {
-				return fail(err, `chown("%s", %d) failed`, p.Name, uid)
+				return fail(err, `chown("%s", %d) failed`, module.CText(p.Name), uid)
 			}
 		}
 		if st.Mode&0o700 != 0o700 {
 			if err := ev.Chmod(p.Name, st.Mode&0o7777|0o700); err != nil {
-				return fail(err, `chmod() "%s" failed`, p.Name)
+				return fail(err, `chmod() "%s" failed`, module.CText(p.Name))
 			}
 		}
 	}

@@ -219,14 +219,14 @@ func reopenFile(c *module.Cycle, f *module.File, uid int) {
 	log := c.Log
 	fd, err := ev.Open(f.Name, ev.WriteOnly|ev.Append|ev.Create, 0o644)
 	if err != nil {
-		log.Err(elog.Emerg, err, `open() "%s" failed`, f.Name)
+		log.Err(elog.Emerg, err, `open() "%s" failed`, module.CText(f.Name))
 		return
 	}
 	defer ev.CloseFD(fd)
 	if uid != module.Unset {
 		st, err := ev.Stat(f.Name)
 		if err != nil {
-			log.Err(elog.Emerg, err, `stat() "%s" failed`, f.Name)
+			log.Err(elog.Emerg, err, `stat() "%s" failed`, module.CText(f.Name))
 			return
 		}
 		if int(st.UID) != uid {
@@ -237,12 +237,12 @@ func reopenFile(c *module.Cycle, f *module.File, uid int) {
 		}
 		if st.Mode&0o600 != 0o600 {
 			if err := ev.Chmod(f.Name, st.Mode&0o7777|0o600); err != nil {
-				log.Err(elog.Emerg, err, `chmod() "%s" failed`, f.Name)
+				log.Err(elog.Emerg, err, `chmod() "%s" failed`, module.CText(f.Name))
 				return
 			}
 		}
 	}
 	if err := ev.Dup3(fd, f.FD, true); err != nil {
-		log.Err(elog.Emerg, err, `dup() "%s" failed`, f.Name)
+		log.Err(elog.Emerg, err, `dup() "%s" failed`, module.CText(f.Name))
 	}
 }

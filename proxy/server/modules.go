@@ -35,6 +35,7 @@ import (
 	"nginxoracle/proxy/modules/static"
 	"nginxoracle/proxy/modules/stub_status"
 	"nginxoracle/proxy/modules/sub_filter"
+	"nginxoracle/proxy/modules/thread_pool"
 	"nginxoracle/proxy/modules/try_files"
 	"nginxoracle/proxy/modules/upstream"
 	"nginxoracle/proxy/modules/upstream_hash"
@@ -111,7 +112,7 @@ const refused = "not supported"
 
 // moduleSets are all modules as the reader of configurations sees them.
 func moduleSets() []*module.Set {
-	sets := []*module.Set{main_.Set, main_.Errlog, module.IncludeSet, events.Set, events.Core, events.Epoll, httpSet}
+	sets := []*module.Set{main_.Set, main_.Errlog, module.IncludeSet, events.Set, events.Core, events.Epoll, httpSet, thread_pool.Set}
 	for _, m := range http.Modules {
 		sets = append(sets, &module.Set{Name: m.Name, Type: module.HTTPModule, Directives: m.Directives, Conf: httpConf(m.Index)})
 	}

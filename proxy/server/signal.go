@@ -17,14 +17,14 @@ func (s *server) signal(c *module.Cycle) int {
 	name := main_.Of(c).Pid.V
 	fd, err := ev.Open(name, ev.ReadOnly, 0)
 	if err != nil {
-		log.Err(elog.Error, err, `open() "%s" failed`, name)
+		log.Err(elog.Error, err, `open() "%s" failed`, module.CText(name))
 		return 1
 	}
 	defer ev.CloseFD(fd)
 	buf := make([]byte, 22) // NGX_INT64_LEN + 2
 	n, err := ev.Pread(fd, buf, 0)
 	if err != nil {
-		log.Err(elog.Crit, err, `pread() "%s" failed`, name)
+		log.Err(elog.Crit, err, `pread() "%s" failed`, module.CText(name))
 		return 1
 	}
 	text := strings.TrimRight(string(buf[:n]), "\r\n")

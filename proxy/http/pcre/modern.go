@@ -1,14 +1,41 @@
 package pcre
 
-import (
-	"regexp"
-	"strings"
-)
+import "strings"
 
-// braces is a quantifier as PCRE2 10.43 and later have it: the least number may be missing,
-// and blanks may stand around the numbers. Go's regexp reads our own grammar here, never a
-// user's pattern.
-var braces = regexp.MustCompile(`^\{[ \t]*(\d*)[ \t]*(,?)[ \t]*(\d*)[ \t]*\}`)
+// quantifier reads a quantifier at the beginning of s, which is a brace, as PCRE2 10.43 and later have
+// it: the least number may be missing, and blanks may stand around the numbers. n is its length, 0
+// when it is none, written how 10.40 has it, blanks how many stand before its closing brace.
+func quantifier(s string) (n int, written string, blanks int) {
+	i := 1
+	run := func(in string) string {
+		from := i
+		for i < len(s) && strings.IndexByte(in, s[i]) >= 0 {
+			i++
+		}
+		return s[from:i]
+	}
+	const blank, digit = " \t", "0123456789"
+	run(blank)
+	least, comma, most := run(digit), "", ""
+	blanks = len(run(blank))
+	if i < len(s) && s[i] == ',' {
+		i++
+		comma = ","
+		last := len(run(blank))
+		most = run(digit)
+		blanks = last
+		if most != "" {
+			blanks = len(run(blank))
+		}
+	}
+	if i == len(s) || s[i] != '}' || least == "" && most == "" {
+		return 0, "", 0
+	}
+	if least == "" {
+		least = "0"
+	}
+	return i + 1, "{" + least + comma + most + "}", blanks
+}
 
 // edit is a quantifier that was written otherwise: where it ends in the new text, how much
 // longer the text has become up to there, and the blanks before its brace in the old one.
@@ -47,21 +74,14 @@ func modern(pattern string) (text string, edits []edit) {
 				n = end + 1
 			}
 		case rest[0] == '{':
-			m := braces.FindStringSubmatch(rest)
-			if m == nil || m[1] == "" && m[3] == "" || m[2] == "" && (m[1] == "" || m[3] != "") {
+			length, written, blanks := quantifier(rest)
+			if length == 0 {
 				break
 			}
-			n = len(m[0])
-			least := m[1]
-			if least == "" {
-				least = "0"
-			}
-			written := "{" + least + m[2] + m[3] + "}"
 			b.WriteString(written)
-			i += n
-			grown += len(written) - n
-			inside := strings.TrimSuffix(m[0], "}")
-			edits = append(edits, edit{b.Len(), grown, len(inside) - len(strings.TrimRight(inside, " \t"))})
+			i += length
+			grown += len(written) - length
+			edits = append(edits, edit{b.Len(), grown, blanks})
 			continue
 		}
 		b.WriteString(rest[:n])
