@@ -9,7 +9,7 @@ FUZZ     ?= $(if $(SEED),--seed $(SEED))
 # Static programs: the oracle's own binary is process 1 of a container that has no loader for it.
 export CGO_ENABLED := 0
 
-.PHONY: build test unit lint fuzz clean bin/oracle bin/proxy
+.PHONY: build test unit lint fuzz faults clean bin/oracle bin/proxy
 
 build: bin/oracle bin/proxy
 
@@ -24,6 +24,11 @@ bin/proxy:
 test: build lint unit
 	bin/oracle replay scenarios
 	bin/oracle findings --check
+	$(GO) run ./tools/faults -kills 4
+
+# A campaign whose processes are killed at random moments; the nightly run kills 50.
+faults: build
+	$(GO) run ./tools/faults -kills $(or $(KILLS),50) -seed $(or $(SEED),1)
 
 # The reference is fetched before, so that no test's time is spent on it.
 unit: build

@@ -84,6 +84,11 @@ func New(cfg Config) (*Campaign, error) {
 		return nil, fmt.Errorf("campaign: want at least one job and 1 to %d units, got %d and %d", gen.MaxUnits, cfg.Jobs, cfg.Units)
 	}
 	c := &Campaign{cfg: cfg, seen: map[uint64]bool{}, cores: map[string]int{}}
+	for _, dir := range []string{cfg.Corpus, c.path(), c.path("pending"), c.path("seeds"), c.path("originals"), c.path("unstable"), c.path("rig")} {
+		if err := catalog.Sweep(dir); err != nil {
+			return nil, fmt.Errorf("campaign: clean up after a kill: %w", err)
+		}
+	}
 	if err := c.load(); err != nil {
 		return nil, err
 	}

@@ -113,16 +113,38 @@ func (c *Campaign) triageCase(ctx context.Context, rig *cells, p *pendingCase) e
 		// alone the unit agrees: the others of its batch have a part in it
 		rep = c.bounded(ctx, rig, p, p.whole)
 	}
+	if (rep.Outcome == triage.Unstable || rep.Outcome == triage.Rigged) && ctx.Err() == nil {
+		// A server that something else has killed looks like a reference that wavers: one bad
+		// moment of the machine must not cost a finding.
+		rep = c.bounded(ctx, rig, p, p.Case)
+	}
 	if ctx.Err() != nil {
 		return nil // it stays on disk, and is taken up by the next run
 	}
-	if err := c.settle(p, rep); err != nil {
+	fate, err := c.settle(p, rep)
+	if err != nil {
+		return err
+	}
+	if err := c.log(p, fate); err != nil {
 		return err
 	}
 	if err := os.Remove(p.File); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("campaign: %w", err)
 	}
 	return c.saveNow()
+}
+
+// log notes in DIR/settled what became of a differing case, one line each, before its file goes.
+func (c *Campaign) log(p *pendingCase, fate string) error {
+	f, err := os.OpenFile(c.path("settled"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+	if err != nil {
+		return fmt.Errorf("campaign: %w", err)
+	}
+	_, err = fmt.Fprintf(f, "%s\t%s\t%s\t%s\n", filepath.Base(p.File), p.Label, p.Core, firstLine(fate))
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("campaign: note what became of %s: %w", p.File, err)
+	}
+	return nil
 }
 
 // triageSlack is what the runs around shrinking may take.
@@ -143,8 +165,9 @@ func (c *Campaign) triageOptions(p *pendingCase) triage.Options {
 	}}
 }
 
-// settle files what triage found.
-func (c *Campaign) settle(p *pendingCase, rep triage.Report) error {
+// settle files what triage found. fate says in a few words what became of the case: a finding's
+// number first, if it is one.
+func (c *Campaign) settle(p *pendingCase, rep triage.Report) (fate string, err error) {
 	_ = os.Remove(p.File + ".best")
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -154,24 +177,27 @@ func (c *Campaign) settle(p *pendingCase, rep triage.Report) error {
 	switch rep.Outcome {
 	case triage.Gone, triage.Unstable:
 		c.cores[p.Core]--
-		return c.unstableLocked(p.Case, rep.Outcome.String()+": "+rep.Why)
+		fate = rep.Outcome.String() + ": " + rep.Why
+		return fate, c.unstableLocked(p.Case, fate)
 	case triage.Rigged:
 		c.cores[p.Core]--
 		s.RigFailed++
 		s.LastRig = rep.Why
-		return catalog.WriteFile(c.path("rig", filepath.Base(p.File)), p.Case.Print())
+		return "rig failed: " + firstLine(rep.Why), catalog.WriteFile(c.path("rig", filepath.Base(p.File)), p.Case.Print())
 	case triage.Found:
 	default:
-		return fmt.Errorf("campaign: triage of %s gave no outcome", p.File)
+		return "", fmt.Errorf("campaign: triage of %s gave no outcome", p.File)
 	}
 	if c.cfg.Self { // nothing to file: what differs here is the rig's or the reference's own wavering
-		return c.unstableLocked(rep.Case, "reference against reference: "+rep.Signature.String())
+		fate = "reference against reference: " + rep.Signature.String()
+		return fate, c.unstableLocked(rep.Case, fate)
 	}
 	if rep.Flaky && !rep.Shrink.Done {
 		// It comes in some runs only, and could not be shrunk: nobody could do anything with
 		// such a file. It is counted, shown and kept, and its core may be found again.
 		c.cores[p.Core]--
-		return c.unstableLocked(rep.Case, "the candidate wavers: "+rep.Signature.Core)
+		fate = "the candidate wavers: " + rep.Signature.Core
+		return fate, c.unstableLocked(rep.Case, fate)
 	}
 	sig := rep.Signature.String()
 	if e := c.catalog.Find(sig); e != nil {
@@ -179,27 +205,37 @@ func (c *Campaign) settle(p *pendingCase, rep triage.Report) error {
 		case catalog.Divergence:
 			s.Known[e.ID]++
 			c.cores[p.Core]-- // another reason with the same look must not hide behind it
-			return nil
+			return e.ID + " divergence", nil
 		case catalog.New:
-			s.Known[e.ID]++
-			s.count("known-new")
-			return nil
+			return e.ID + " known", c.metNew(e, p)
 		}
 		sig += " again" // it was fixed, and is back
 	}
 	if e := c.within(rep); e != nil { // not shrunk to the end, and likely the same
-		s.Known[e.ID]++
-		s.count("known-new")
-		return nil
+		return e.ID + " known", c.metNew(e, p)
 	}
 	e, err := c.catalog.Add(catalog.Fresh{Signature: sig, Slug: rep.Signature.Slug(), Title: rep.Signature.Describe(), Seed: p.Label, Flaky: rep.Flaky, Case: rep.Case})
 	if err != nil {
-		return err
+		return "", err
 	}
 	if err := catalog.WriteFile(c.path("originals", e.ID+".txtar"), p.Case.Print()); err != nil {
-		return err
+		return "", err
 	}
 	s.Findings = append(s.Findings, Finding{ID: e.ID, File: e.Path, Signature: sig, Core: p.Core, Shrink: rep.Shrink.String()})
+	return e.ID + " " + sig, nil
+}
+
+// metNew counts a finding that is new in the catalogue already. Where a kill came between filing it
+// and writing the books, what was left undone is done now: its original is kept, and it is this
+// campaign's own.
+func (c *Campaign) metNew(e *catalog.Entry, p *pendingCase) error {
+	s := &c.state
+	if e.Get("seed") == p.Label && !slices.ContainsFunc(s.Findings, func(f Finding) bool { return f.ID == e.ID }) {
+		s.Findings = append(s.Findings, Finding{ID: e.ID, File: e.Path, Signature: e.Signature(), Core: p.Core})
+		return catalog.WriteFile(c.path("originals", e.ID+".txtar"), p.Case.Print())
+	}
+	s.Known[e.ID]++
+	s.count("known-new")
 	return nil
 }
 

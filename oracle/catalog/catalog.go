@@ -155,7 +155,7 @@ func WriteFile(path string, data []byte) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, ".tmp-*")
+	f, err := os.CreateTemp(dir, temporary+strconv.Itoa(os.Getpid())+"-*")
 	if err != nil {
 		return err
 	}
@@ -184,4 +184,32 @@ func WriteFile(path string, data []byte) error {
 	}
 	defer d.Close()
 	return d.Sync()
+}
+
+// temporary begins the names under which WriteFile writes; the writer's process id follows.
+const temporary = ".tmp-"
+
+// Sweep removes what writers that were killed have left in a folder. A folder that is not there has nothing.
+func Sweep(dir string) error {
+	list, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, f := range list {
+		rest, ok := strings.CutPrefix(f.Name(), temporary)
+		if !ok {
+			continue
+		}
+		pid, _, _ := strings.Cut(rest, "-")
+		if _, err := os.Stat("/proc/" + pid); err == nil && pid != strconv.Itoa(os.Getpid()) {
+			continue // another campaign is writing it
+		}
+		if err := os.Remove(filepath.Join(dir, f.Name())); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }

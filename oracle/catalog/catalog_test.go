@@ -150,3 +150,23 @@ func TestCheckTellsTheFourWays(t *testing.T) {
 		t.Errorf("page:\n%s", p)
 	}
 }
+
+// What a killed writer left goes; what a living one is writing, and the cases, stay.
+func TestSweep(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{".tmp-999999999-1", ".tmp-1-2", "F-0001-x.txtar"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Sweep(dir); err != nil {
+		t.Fatal(err)
+	}
+	list, err := os.ReadDir(dir)
+	if err != nil || len(list) != 2 || list[0].Name() != ".tmp-1-2" || list[1].Name() != "F-0001-x.txtar" {
+		t.Errorf("left %v, %v, want process 1's file and the case", list, err)
+	}
+	if err := Sweep(filepath.Join(dir, "none")); err != nil {
+		t.Errorf("a folder that is not there: %v", err)
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/containerd/errdefs"
@@ -55,7 +56,8 @@ func openContainer(ctx context.Context, o Options) (*cell, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "oracle-cell-")
+	sweepFolders.Do(removeDead)
+	dir, err := os.MkdirTemp("", fmt.Sprintf("%s%d-", folderPrefix, os.Getpid()))
 	if err != nil {
 		return nil, err
 	}
@@ -86,6 +88,26 @@ func openContainer(ctx context.Context, o Options) (*cell, error) {
 	}
 	id := c.GetContainerID()
 	return newCell(ctx, fd, Info{Target: o.Target.Name, Kind: Container}, o, func() error { return waitRemoved(id) })
+}
+
+// folderPrefix begins the name of a container's folder of this machine; the oracle's process id
+// follows. The folder lives while the container is being started.
+const folderPrefix = "oracle-cell-"
+
+var sweepFolders sync.Once
+
+// removeDead removes the folders of oracles that were killed while they started a container.
+func removeDead() {
+	list, err := filepath.Glob(filepath.Join(os.TempDir(), folderPrefix+"*-*"))
+	if err != nil {
+		return
+	}
+	for _, dir := range list {
+		pid, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), folderPrefix), "-")
+		if _, err := os.Stat("/proc/" + pid); errors.Is(err, os.ErrNotExist) {
+			_ = os.RemoveAll(dir) // another user's folder stays
+		}
+	}
 }
 
 func containerRequest(o Options, self, dir string) (testcontainers.ContainerRequest, error) {
