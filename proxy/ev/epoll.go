@@ -20,6 +20,7 @@ type Epoll struct {
 	raw      unix.RawSockaddrAny
 	start    time.Time
 	last     time.Time
+	load     load
 }
 
 // NewEpoll makes an epoll instance that reports up to events descriptors at once
@@ -109,9 +110,12 @@ func (e *Epoll) Writev(fd int, iov [][]byte) (int, error) {
 	return int(n), nil
 }
 
-// Sendfile may wait for a disk, so the scheduler is told.
 func (e *Epoll) Sendfile(out, in int, off *int64, n int) (int, error) {
-	return unix.Sendfile(out, in, off, n)
+	r, _, errno := unix.RawSyscall6(unix.SYS_SENDFILE, uintptr(out), uintptr(in), uintptr(unsafe.Pointer(off)), uintptr(n), 0, 0)
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(r), nil
 }
 
 func (e *Epoll) Accept(fd int) (int, Addr, error) {
@@ -126,7 +130,11 @@ func (e *Epoll) Accept(fd int) (int, Addr, error) {
 }
 
 func (e *Epoll) Socket(a Addr) (int, error) {
-	return unix.Socket(a.Family, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	s, _, errno := unix.RawSyscall(unix.SYS_SOCKET, uintptr(a.Family), unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if errno != 0 {
+		return -1, errno
+	}
+	return int(s), nil
 }
 
 func (e *Epoll) Connect(fd int, a Addr) error {
@@ -151,9 +159,18 @@ func (e *Epoll) SockError(fd int) error {
 	return errnoErr(syscall.Errno(v))
 }
 
-func (e *Epoll) SetInt(fd, level, opt, v int) error { return unix.SetsockoptInt(fd, level, opt, v) }
+func (e *Epoll) SetInt(fd, level, opt, v int) error {
+	n := int32(v)
+	_, _, errno := unix.RawSyscall6(unix.SYS_SETSOCKOPT, uintptr(fd), uintptr(level), uintptr(opt), uintptr(unsafe.Pointer(&n)), 4, 0)
+	return errnoErr(errno)
+}
 
-func (e *Epoll) GetInt(fd, level, opt int) (int, error) { return unix.GetsockoptInt(fd, level, opt) }
+func (e *Epoll) GetInt(fd, level, opt int) (int, error) {
+	var v int32
+	size := uint32(4)
+	_, _, errno := unix.RawSyscall6(unix.SYS_GETSOCKOPT, uintptr(fd), uintptr(level), uintptr(opt), uintptr(unsafe.Pointer(&v)), uintptr(unsafe.Pointer(&size)), 0)
+	return int(v), errnoErr(errno)
+}
 
 func (e *Epoll) LingerReset(fd int) error {
 	return unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
@@ -200,21 +217,30 @@ func (e *Epoll) EpollDel(fd int) error {
 	return unix.EpollCtl(e.ep, unix.EPOLL_CTL_DEL, fd, &ee)
 }
 
-// EpollWait first looks without waiting, which is cheap, and only then lets the scheduler know that
-// it will wait.
 func (e *Epoll) EpollWait(evs []Ready, timeoutMs int) (int, error) {
 	buf := e.events
 	if len(evs) < len(buf) {
 		buf = buf[:len(evs)]
 	}
-	r, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(e.ep), uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)), 0, 0, 0)
-	n := int(r)
-	if errno == 0 && n == 0 && timeoutMs != 0 {
+	hidden := e.load.hidden(e.last)
+	if uint(timeoutMs) < uint(hidden) { // -1 is for ever
+		hidden = timeoutMs
+	}
+	var n int
+	var errno syscall.Errno
+	if hidden > 0 || timeoutMs == 0 {
+		var r uintptr
+		r, _, errno = unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(e.ep), uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)), uintptr(max(hidden, 0)), 0, 0)
+		n = int(r)
+	} else {
 		var err error
 		n, err = unix.EpollWait(e.ep, buf, timeoutMs)
 		if err != nil {
 			errno = err.(syscall.Errno)
 		}
+	}
+	if errno == 0 {
+		e.load.add(n)
 	}
 	if errno != 0 {
 		return 0, errno
@@ -246,6 +272,7 @@ func (e *Epoll) Wake() {
 
 func (e *Epoll) Now() (int64, int) {
 	e.last = time.Now()
+	e.load.at(e.last)
 	return e.last.Unix(), e.last.Nanosecond() / 1e6
 }
 

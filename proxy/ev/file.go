@@ -4,11 +4,14 @@ import (
 	"sort"
 	"strings"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
-// Files: thin wrappers that begin again after EINTR. Errors are syscall.Errno.
+// Files: thin wrappers that begin again after EINTR. Errors are syscall.Errno. Those that serving a
+// file needs are raw, as the sockets' are: a disk can hold up a worker, as it does in nginx, and what the
+// others then wait for, a collection, is rare.
 
 // Modes of Open (ngx_files.h); all are close-on-exec.
 const (
@@ -63,10 +66,19 @@ func CString(s string) string {
 
 // Open opens a file; perm is for a new one.
 func Open(name string, mode int, perm uint32) (fd int, err error) {
+	var path [unix.PathMax]byte // ended by a zero
+	if name = CString(name); len(name) >= len(path) {
+		return -1, unix.ENAMETOOLONG
+	}
+	copy(path[:], name)
+	at := unix.AT_FDCWD
 	for {
-		fd, err = unix.Open(CString(name), mode|unix.O_CLOEXEC, perm)
-		if err != syscall.EINTR {
-			return fd, err
+		r, _, errno := unix.RawSyscall6(unix.SYS_OPENAT, uintptr(at), uintptr(unsafe.Pointer(&path[0])), uintptr(mode|unix.O_CLOEXEC|unix.O_LARGEFILE), uintptr(perm), 0, 0)
+		if errno == 0 {
+			return int(r), nil
+		}
+		if errno != unix.EINTR {
+			return -1, errno
 		}
 	}
 }
@@ -92,10 +104,11 @@ func info(st *unix.Stat_t, f *FileInfo) {
 // Fstat tells about an open file.
 func Fstat(fd int) (f FileInfo, err error) {
 	var st unix.Stat_t
-	if err = unix.Fstat(fd, &st); err == nil {
-		info(&st, &f)
+	if _, _, errno := unix.RawSyscall(unix.SYS_FSTAT, uintptr(fd), uintptr(unsafe.Pointer(&st)), 0); errno != 0 {
+		return f, errno
 	}
-	return f, err
+	info(&st, &f)
+	return f, nil
 }
 
 // Stat tells about a file, following links.
@@ -132,9 +145,12 @@ func FstatAt(dir int, name string, nofollow bool) (f FileInfo, err error) {
 // Pread reads at an offset; 0 is the end of the file.
 func Pread(fd int, p []byte, off int64) (n int, err error) {
 	for {
-		n, err = unix.Pread(fd, p, off)
-		if err != syscall.EINTR {
-			return n, err
+		r, _, errno := unix.RawSyscall6(unix.SYS_PREAD64, uintptr(fd), ptr(p), uintptr(len(p)), uintptr(off), 0, 0)
+		if errno == 0 {
+			return int(r), nil
+		}
+		if errno != unix.EINTR {
+			return 0, errno
 		}
 	}
 }
@@ -171,8 +187,8 @@ func WriteFD(fd int, p []byte) (n int, err error) {
 
 // CloseFD closes a file; an interrupted close has closed it.
 func CloseFD(fd int) error {
-	if err := unix.Close(fd); err != syscall.EINTR {
-		return err
+	if _, _, errno := unix.RawSyscall(unix.SYS_CLOSE, uintptr(fd), 0, 0); errno != unix.EINTR {
+		return errnoErr(errno)
 	}
 	return nil
 }
