@@ -90,6 +90,11 @@ func fuzz(cmd *cobra.Command, o *fuzzOptions) error {
 		OpenRef:  func(ctx context.Context) (engine.Cell, error) { return engine.Open(ctx, pair.Reference) },
 		OpenCand: func(ctx context.Context) (engine.Cell, error) { return engine.Open(ctx, pair.Candidate) },
 	}
+	if cover, why, ok := reference.Cover(pair.Candidate); ok && !o.Self {
+		cfg.OpenCover = func(ctx context.Context) (engine.Cell, error) { return engine.Open(ctx, cover) }
+	} else if !o.Self {
+		cfg.Uncovered = why
+	}
 	if cfg.Seed == 0 {
 		if _, err := os.Stat(o.Dir + "/state.json"); err != nil {
 			cfg.Seed = uint64(time.Now().UnixNano()) % 1_000_000_000

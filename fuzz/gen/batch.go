@@ -17,6 +17,7 @@ const MaxUnits = 100
 // slot 0. It is treated as immutable; Clone it to change it.
 type Unit struct {
 	Label   string // where it came from: "7/3/12" is seed 7, batch 3, unit 12; mutants add "+m…"
+	From    string // what the seed was kept for that it was made of; "" for a fresh one
 	Body    []*conftree.Node
 	Files   []casefile.File
 	Origins []casefile.Origin

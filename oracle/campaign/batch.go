@@ -48,6 +48,7 @@ func (c *Campaign) make(g *gen.Generator, n uint64) *gen.Batch {
 		if r.IntN(100) < mutantShare {
 			s, o := c.pool.Pick(r), c.pool.Pick(r)
 			b.Units[i] = mutate.Mutate(c.state.Seed, n*gen.MaxUnits+uint64(i), g, s.Unit, o.Unit)
+			b.Units[i].From = s.Signal
 		}
 	}
 	return b
@@ -68,7 +69,7 @@ func (c *Campaign) runBatch(ctx context.Context, rig *cells, g *gen.Generator, n
 	for tries := 0; len(b.Units) > 0; tries++ {
 		cs := b.Case()
 		cs.Name = fmt.Sprintf("batch %d", n)
-		ref, cand, err := rig.pair(ctx, cs, lanes(cs, run.Options{Test: n%testEvery == 0}))
+		ref, cand, err := c.batchPair(ctx, rig, cs, n)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -101,7 +102,7 @@ func (c *Campaign) runBatch(ctx context.Context, rig *cells, g *gen.Generator, n
 				return nil
 			}
 			if r := c.cfg.Compare(ref, cand); r.Verdict == diff.Differ {
-				c.keep(&pendingCase{Case: b.Only(slot).Case(), Core: triage.Cores(r)[0], Label: b.Units[slot].Label})
+				c.keep(&pendingCase{Case: b.Only(slot).Case(), Core: triage.Cores(r)[0], Label: b.Units[slot].Label, From: b.Units[slot].From})
 			}
 			c.count(func(s *State) { s.Dropped++; s.Cases++ })
 			b.Units = slices.Delete(slices.Clone(b.Units), slot, slot+1)
@@ -118,6 +119,9 @@ func (c *Campaign) runBatch(ctx context.Context, rig *cells, g *gen.Generator, n
 			return err
 		}
 		if err := c.stage("learn", func() error { c.learn(cs, b, ref, cand, n); return nil }); err != nil {
+			return err
+		}
+		if err := c.stage("guide", func() error { return c.guide(ctx, rig, b, ref, cand, n) }); err != nil {
 			return err
 		}
 		if n%selfEvery == 0 {
@@ -227,7 +231,7 @@ func (c *Campaign) compare(cs *casefile.Case, b *gen.Batch, ref, cand *observe.O
 	sort.Ints(slots)
 	for _, s := range slots {
 		core := triage.Cores(diff.Result{Mismatches: bySlot[s]})[0]
-		c.keep(&pendingCase{Case: b.Only(s).Case(), Core: core, Label: b.Units[s].Label, whole: cs})
+		c.keep(&pendingCase{Case: b.Only(s).Case(), Core: core, Label: b.Units[s].Label, From: b.Units[s].From, whole: cs})
 	}
 	if len(slots) == 0 && len(loose) > 0 {
 		c.keep(&pendingCase{Case: cs, Core: triage.Cores(diff.Result{Mismatches: loose})[0], Label: fmt.Sprintf("%d/%d", c.state.Seed, n)})

@@ -27,20 +27,25 @@ type Runner func(ctx context.Context, cell engine.Cell, c *casefile.Case, opt ru
 
 // Config is what a campaign is started with.
 type Config struct {
-	Dir      string        // state, pending cases, seeds
-	Corpus   string        // findings
-	Seed     uint64        // taken from the state when Dir has one
-	Duration time.Duration // 0: no bound
-	Batches  uint64        // 0: no bound
-	Jobs     int           // pairs of cells
-	Units    int           // server groups in a batch
-	Wrong    int           // wrong configurations beside each batch
-	Feedback bool
-	Self     bool // the candidate is the reference too: every mismatch is the rig's or the reference's
-	Shrink   minimize.Budget
-	Drain    time.Duration // how long to go on with pending cases after the end
+	Dir        string        // state, pending cases, seeds
+	Corpus     string        // findings
+	Seed       uint64        // taken from the state when Dir has one
+	Duration   time.Duration // 0: no bound
+	Batches    uint64        // 0: no bound
+	Jobs       int           // pairs of cells
+	Units      int           // server groups in a batch
+	Wrong      int           // wrong configurations beside each batch
+	Feedback   bool
+	Measure    bool   // count what the signals show, Feedback or not; for comparing the two
+	GuideEvery uint64 // period of the instruments in batches; 0: guideEvery
+	NoTriage   bool   // only count what differs
+	Self       bool   // the candidate is the reference too: every mismatch is the rig's or the reference's
+	Shrink     minimize.Budget
+	Drain      time.Duration // how long to go on with pending cases after the end
 
 	OpenRef, OpenCand func(ctx context.Context) (engine.Cell, error)
+	OpenCover         func(ctx context.Context) (engine.Cell, error) // the candidate's coverage build; nil: there is none
+	Uncovered         string                                         // and why
 	Run               Runner
 	Compare           func(ref, cand *observe.Observation) diff.Result
 	Progress          func(Snapshot) // called about once a second
@@ -61,6 +66,7 @@ type Campaign struct {
 	state   State
 	pool    sched.Pool
 	seen    map[uint64]bool // novelty: paired behaviour
+	blocks  map[block]bool  // novelty: blocks of the candidate that ran
 	pending []*pendingCase
 	cores   map[string]int // findings and pending cases of this campaign, by core
 	catalog *catalog.Catalog
@@ -83,7 +89,7 @@ func New(cfg Config) (*Campaign, error) {
 	if cfg.Jobs < 1 || cfg.Units < 1 || cfg.Units > gen.MaxUnits {
 		return nil, fmt.Errorf("campaign: want at least one job and 1 to %d units, got %d and %d", gen.MaxUnits, cfg.Jobs, cfg.Units)
 	}
-	c := &Campaign{cfg: cfg, seen: map[uint64]bool{}, cores: map[string]int{}}
+	c := &Campaign{cfg: cfg, seen: map[uint64]bool{}, blocks: map[block]bool{}, cores: map[string]int{}}
 	for _, dir := range []string{cfg.Corpus, c.path(), c.path("pending"), c.path("seeds"), c.path("originals"), c.path("unstable"), c.path("rig")} {
 		if err := catalog.Sweep(dir); err != nil {
 			return nil, fmt.Errorf("campaign: clean up after a kill: %w", err)
@@ -92,6 +98,7 @@ func New(cfg Config) (*Campaign, error) {
 	if err := c.load(); err != nil {
 		return nil, err
 	}
+	c.state.Uncovered = cfg.Uncovered
 	var err error
 	if c.catalog, err = catalog.Open(cfg.Corpus); err != nil {
 		return nil, err
@@ -157,7 +164,7 @@ func (c *Campaign) next() task {
 	if over && c.ended.IsZero() {
 		c.ended = c.cfg.Now()
 	}
-	if len(c.pending) > 0 {
+	if len(c.pending) > 0 && !c.cfg.NoTriage {
 		fair := c.triage < elapsed*time.Duration(c.cfg.Jobs)*4/10
 		drain := over && c.cfg.Now().Sub(c.ended) < c.cfg.Drain
 		if fair && !over || drain {

@@ -17,6 +17,8 @@ type cells struct {
 	cfg       *Config
 	note      func(*casefile.Case, error)
 	ref, cand engine.Cell
+	covered   engine.Cell // the coverage build, opened when it is first needed
+	useCover  bool        // pairs run on it instead of the candidate
 }
 
 func (p *cells) open(ctx context.Context) error {
@@ -33,6 +35,12 @@ func (p *cells) open(ctx context.Context) error {
 			return fmt.Errorf("campaign: candidate: %w", err)
 		}
 	}
+	if p.useCover && p.covered == nil {
+		if p.covered, err = p.cfg.OpenCover(ctx); err != nil {
+			p.covered = nil
+			return fmt.Errorf("campaign: coverage build: %w", err)
+		}
+	}
 	return nil
 }
 
@@ -44,7 +52,10 @@ func (p *cells) close() {
 	if p.cand != nil {
 		_ = p.cand.Close()
 	}
-	p.ref, p.cand = nil, nil
+	if p.covered != nil {
+		_ = p.covered.Close()
+	}
+	p.ref, p.cand, p.covered = nil, nil, nil
 }
 
 // again runs f, and once more with fresh cells when the rig broke. What breaks
@@ -74,15 +85,27 @@ var errBroken = errors.New("cells cannot be opened")
 
 // pair runs a case on both sides at once.
 func (p *cells) pair(ctx context.Context, c *casefile.Case, opt run.Options) (ref, cand *observe.Observation, err error) {
+	return p.pairWith(ctx, c, opt, opt)
+}
+
+// pairWith is pair with options for each side; useCover chooses the candidate's build.
+func (p *cells) pairWith(ctx context.Context, c *casefile.Case, refOpt, candOpt run.Options) (ref, cand *observe.Observation, err error) {
+	if err := p.open(ctx); err != nil {
+		return nil, nil, errors.Join(errBroken, err)
+	}
 	err = p.again(ctx, c, func() error {
+		candCell := p.cand
+		if p.useCover {
+			candCell = p.covered
+		}
 		done := make(chan error, 1)
 		go func() {
 			var err error
-			cand, err = p.cfg.Run(ctx, p.cand, c, opt)
+			cand, err = p.cfg.Run(ctx, candCell, c, candOpt)
 			done <- err
 		}()
 		var err error
-		ref, err = p.cfg.Run(ctx, p.ref, c, opt)
+		ref, err = p.cfg.Run(ctx, p.ref, c, refOpt)
 		if other := <-done; other != nil {
 			err = errors.Join(err, other)
 		}
@@ -92,6 +115,21 @@ func (p *cells) pair(ctx context.Context, c *casefile.Case, opt run.Options) (re
 		return nil, nil, err
 	}
 	return ref, cand, nil
+}
+
+// cover runs a case on the candidate's coverage build alone.
+func (p *cells) cover(ctx context.Context, c *casefile.Case) (o *observe.Observation, err error) {
+	p.useCover = true
+	defer func() { p.useCover = false }()
+	if err := p.open(ctx); err != nil {
+		return nil, errors.Join(errBroken, err)
+	}
+	err = p.again(ctx, c, func() error {
+		var err error
+		o, err = p.cfg.Run(ctx, p.covered, c, lanes(c, run.Options{Aside: true}))
+		return err
+	})
+	return o, err
 }
 
 // alone runs a case on the reference alone.

@@ -22,6 +22,8 @@ const (
 	sigUpstream  = "upstream"  // new shape of what reached an origin
 	sigLog       = "log"       // new shape of an error-log message
 	sigLoad      = "load"      // new shape of a diagnosis
+	sigCoverage  = "coverage"  // a block of the candidate's source that never ran before
+	sigDebug     = "debug"     // new shape of a message in the reference's debug log
 )
 
 // behaviour is one thing that a side did, without the accidents of the case.
@@ -29,12 +31,12 @@ type behaviour struct{ signal, shape string }
 
 // learn keeps the units of a batch that showed something new.
 func (c *Campaign) learn(cs *casefile.Case, b *gen.Batch, ref, cand *observe.Observation, n uint64) {
-	if !c.cfg.Feedback {
+	if !c.cfg.Feedback && !c.cfg.Measure {
 		return
 	}
 	x, y := behaviours(ref, len(b.Units)), behaviours(cand, len(b.Units))
 	for slot, u := range b.Units {
-		if novel, signal, hash := c.novel(x[slot], y[slot]); novel {
+		if novel, signal, hash := c.novel(x[slot], y[slot]); novel && c.cfg.Feedback {
 			c.seed(u, b.Head, signal, hash, n)
 		}
 	}
@@ -87,6 +89,7 @@ func (c *Campaign) seed(u *gen.Unit, head gen.Head, signal string, hash, n uint6
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.pool.Add(u, signal, n)
+	c.state.SeedsBy[signal]++
 	if err := catalog.WriteFile(c.path("seeds", fmt.Sprintf("%016x.txtar", hash)), text); err != nil {
 		c.errs = append(c.errs, fmt.Errorf("campaign: keep a seed: %w", err))
 	}
@@ -94,7 +97,7 @@ func (c *Campaign) seed(u *gen.Unit, head gen.Head, signal string, hash, n uint6
 
 // learnWrong only counts: a wrong configuration is too small to be a seed.
 func (c *Campaign) learnWrong(cs *casefile.Case, ref, cand *observe.Observation) {
-	if !c.cfg.Feedback {
+	if !c.cfg.Feedback && !c.cfg.Measure {
 		return
 	}
 	c.novel([]behaviour{{sigLoad, triage.Shape(ref.Test.Text)}}, []behaviour{{sigLoad, triage.Shape(cand.Test.Text)}})

@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -24,6 +25,7 @@ type pendingCase struct {
 	Case  *casefile.Case
 	Core  string
 	Label string
+	From  string // see gen.Unit.From
 	File  string
 	best  *casefile.Case // how far an earlier run had shrunk it
 	whole *casefile.Case // the batch it was seen in, in case it does not differ alone; in memory only
@@ -35,13 +37,14 @@ func (c *Campaign) keep(p *pendingCase) {
 	defer c.mu.Unlock()
 	c.state.Mismatches++
 	c.state.Cores[p.Core]++
+	c.state.FromSeed[p.from()]++
 	if c.cores[p.Core] >= sameCore {
 		c.state.Repeats++
 		return
 	}
 	c.cores[p.Core]++
 	p.Case = p.Case.Clone()
-	p.Case.Meta = []casefile.Field{{Key: "seed", Value: p.Label}, {Key: "core", Value: p.Core}}
+	p.Case.Meta = []casefile.Field{{Key: "seed", Value: p.Label}, {Key: "core", Value: p.Core}, {Key: "from", Value: p.from()}}
 	text := p.Case.Print()
 	sum := sha256.Sum256(text)
 	p.File = c.path("pending", hex.EncodeToString(sum[:6])+".txtar")
@@ -51,6 +54,11 @@ func (c *Campaign) keep(p *pendingCase) {
 	c.pending = append(c.pending, p)
 	slices.SortStableFunc(c.pending, func(a, b *pendingCase) int { return urgency(a.Core) - urgency(b.Core) })
 }
+
+// fresh is what a unit is from that no seed is behind.
+const fresh = "fresh"
+
+func (p *pendingCase) from() string { return cmp.Or(p.From, fresh) }
 
 // urgency puts crashes before what differs, and what differs before what waits for nobody.
 func urgency(core string) int {
@@ -85,6 +93,8 @@ func (c *Campaign) loadPending() error {
 				p.Label = m.Value
 			case "core":
 				p.Core = m.Value
+			case "from":
+				p.From = m.Value
 			}
 		}
 		c.cores[p.Core]++
@@ -221,6 +231,7 @@ func (c *Campaign) settle(p *pendingCase, rep triage.Report) (fate string, err e
 	if err := catalog.WriteFile(c.path("originals", e.ID+".txtar"), p.Case.Print()); err != nil {
 		return "", err
 	}
+	s.FoundBy[p.from()]++
 	s.Findings = append(s.Findings, Finding{ID: e.ID, File: e.Path, Signature: sig, Core: p.Core, Shrink: rep.Shrink.String()})
 	return e.ID + " " + sig, nil
 }

@@ -44,7 +44,13 @@ type State struct {
 	AloneTook      time.Duration
 	Spent          map[string]time.Duration // by stage, over all jobs
 	Elapsed        time.Duration            // over all runs of the campaign
-	Signals        map[string]int
+	Signals        map[string]int           // new things seen, by signal
+	SeedsBy        map[string]int           // units kept as seeds, by signal
+	FromSeed       map[string]int           // differing units, by the signal of the seed they were made of; "fresh" ones were not
+	FoundBy        map[string]int           // findings, in the same way
+	Blind          int                      // batches whose instrument showed nothing
+	LastBlind      string
+	Uncovered      string // why no coverage is read; "" when it is
 	Cores          map[string]int
 	Masks          map[string]int
 	Known          map[string]int // catalogue entries met
@@ -67,7 +73,7 @@ func (s *State) init() {
 	if s.Spent == nil {
 		s.Spent = map[string]time.Duration{}
 	}
-	for _, m := range []*map[string]int{&s.Signals, &s.Cores, &s.Masks, &s.Known} {
+	for _, m := range []*map[string]int{&s.Signals, &s.SeedsBy, &s.FromSeed, &s.FoundBy, &s.Cores, &s.Masks, &s.Known} {
 		if *m == nil {
 			*m = map[string]int{}
 		}

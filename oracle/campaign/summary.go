@@ -34,7 +34,8 @@ type Summary struct {
 
 func (c *Campaign) snapshot() Snapshot {
 	s := Snapshot{State: c.state, Took: c.cfg.Now().Sub(c.start), Pending: len(c.pending), Seeds: c.pool.Len(), Memory: [2]int64{c.memory[0], resident()}}
-	s.Signals, s.Cores, s.Masks, s.Known = clone(s.Signals), clone(s.Cores), clone(s.Masks), clone(s.Known)
+	s.Signals, s.SeedsBy, s.FromSeed, s.FoundBy = clone(s.Signals), clone(s.SeedsBy), clone(s.FromSeed), clone(s.FoundBy)
+	s.Cores, s.Masks, s.Known = clone(s.Cores), clone(s.Masks), clone(s.Known)
 	return s
 }
 
@@ -121,7 +122,17 @@ func (s Summary) Print(w io.Writer, jobs int) {
 		p("rig       the last: %s", firstLine(s.LastRig))
 	}
 	p("timeouts  %d last-resort timeouts, %.2f in 1,000 exchanges", s.Timeouts, 1000*float64(s.Timeouts)/float64(max(2*s.Exchanges, 1)))
-	p("signals   %s; %d seeds", sorted(s.Signals), s.Seeds)
+	p("signals   new things seen: %s", sorted(s.Signals))
+	p("seeds     %d in the pool; kept for: %s", s.Seeds, sorted(s.SeedsBy))
+	if len(s.FromSeed) > 0 {
+		p("brought   units that differ, by the seed they were made of: %s; findings: %s", sorted(s.FromSeed), sorted(s.FoundBy))
+	}
+	if s.Uncovered != "" {
+		p("coverage  none: %s", s.Uncovered)
+	}
+	if s.Blind > 0 {
+		p("blind     %d batches whose instrument showed nothing, the last: %s", s.Blind, s.LastBlind)
+	}
 	if len(s.Masks) > 0 {
 		p("masks     %s", sorted(s.Masks))
 	}

@@ -112,7 +112,7 @@ func removeDead() {
 
 func containerRequest(o Options, self, dir string) (testcontainers.ContainerRequest, error) {
 	spec, err := json.Marshal(proto.Spec{
-		Kind: Container, Socket: proto.AgentDir + "/socket/agent", TreeBytes: o.TreeBytes, Euid: proto.UID, Egid: proto.GID,
+		Kind: Container, Socket: proto.AgentDir + "/socket/agent", TreeBytes: o.TreeBytes, Env: o.Target.Env, Euid: proto.UID, Egid: proto.GID,
 	})
 	if err != nil {
 		return testcontainers.ContainerRequest{}, err

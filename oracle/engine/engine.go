@@ -19,6 +19,8 @@ type Target struct {
 	// whatever the target. "" with an Image: the image's own.
 	Binary string
 	Image  string // container cells: the image
+	// Env is added to the server's environment ("NAME=value"): what an instrument built into it needs.
+	Env []string
 }
 
 // Info is what a cell knows of its target; it goes into every observation.
@@ -29,6 +31,10 @@ type Info struct {
 	V       string // -V, whole
 	SHA256  string // of the server's binary
 }
+
+// AsideDir is a folder of a cell where a target's instruments write: a debug log, coverage counters.
+// Reset empties it, and it is outside of the work tree, so that no configuration serves it.
+const AsideDir = "/tmp"
 
 // File is one entry written into /cell before a start.
 type File struct {

@@ -54,6 +54,7 @@ func openLocal(ctx context.Context, o Options) (*cell, error) {
 		Root:       o.Target.Root,
 		Binary:     o.Target.Binary,
 		TreeBytes:  o.TreeBytes,
+		Env:        o.Target.Env,
 		Euid:       proto.UID,
 		Egid:       proto.GID,
 	}

@@ -83,7 +83,8 @@ type Observation struct {
 	Errors   []LogEntry
 	Tree     []FileState
 	Process  Process
-	Timeouts int // last-resort timeouts used: each one is counted and printed
+	Aside    []engine.File // what the target's instruments wrote; no part of what is compared
+	Timeouts int           // last-resort timeouts used: each one is counted and printed
 }
 
 // Spent is the time that one stage of a run took.

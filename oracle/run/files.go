@@ -8,6 +8,7 @@ import (
 
 	"nginxoracle/oracle/casefile"
 	"nginxoracle/oracle/engine"
+	"nginxoracle/oracle/observe"
 )
 
 // DefaultMTime is the time of every file that the case gives none, so that
@@ -16,6 +17,18 @@ var DefaultMTime = time.Unix(1700000000, 0).UTC()
 
 // LogDir is made in every work tree: the default logs are written there.
 const LogDir = "logs"
+
+// setAside takes the instruments' files out of what a cell holds.
+func setAside(o *observe.Observation, files []engine.File) (rest []engine.File) {
+	for _, f := range files {
+		if strings.HasPrefix(f.Path, engine.AsideDir+"/") {
+			o.Aside = append(o.Aside, f)
+			continue
+		}
+		rest = append(rest, f)
+	}
+	return rest
+}
 
 // tree lists the work tree of c as an engine takes it: every folder spelled out,
 // modes and times filled in.

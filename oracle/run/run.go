@@ -29,6 +29,11 @@ type Options struct {
 	Serves func(addr string) (lane int, ok bool)
 	// Timed tells whether a lane may meet one of the server's timers (see wire.Lane). nil: all of them.
 	Timed func(lane int) bool
+	// Globals are directives given with -g, before "daemon off;".
+	Globals string
+	// Aside keeps the files of engine.AsideDir out of what is compared: instruments write there. They
+	// are handed out in the observation's Aside.
+	Aside bool
 }
 
 // Run runs all of c in cell, -t first. An error means that the rig broke: there
@@ -87,6 +92,7 @@ type Running struct {
 	player *wire.Player
 	o      *observe.Observation
 	mark   time.Time // when the last stage ended
+	aside  bool      // see Options.Aside
 }
 
 // spent notes that a stage has ended.
@@ -100,13 +106,13 @@ func (r *Running) spent(stage string) {
 // the server. A server that refuses its configuration is no error: the
 // observation says so, and sections are not played.
 func Boot(ctx context.Context, cell engine.Cell, c *casefile.Case, opt Options) (*Running, error) {
-	r := &Running{cell: cell, c: c, o: &observe.Observation{Info: cell.Info(), At: time.Now(), Vars: variables(c)}}
+	r := &Running{cell: cell, c: c, aside: opt.Aside, o: &observe.Observation{Info: cell.Info(), At: time.Now(), Vars: variables(c)}}
 	r.mark = r.o.At
 	if err := cell.Reset(ctx, tree(c)); err != nil {
 		return nil, r.errorf("write the work tree", err)
 	}
 	r.spent("reset")
-	args := arguments(c)
+	args := arguments(c, opt.Globals)
 	if opt.Test {
 		out, err := cell.Command(ctx, append(slices.Clone(args), "-t")...)
 		if err != nil {
@@ -136,14 +142,15 @@ func Boot(ctx context.Context, cell engine.Cell, c *casefile.Case, opt Options) 
 }
 
 // arguments are the server's, the same for every target.
-func arguments(c *casefile.Case) []string {
+func arguments(c *casefile.Case, globals string) []string {
 	args := []string{"-p", "/cell/", "-c", "/cell/nginx.conf", "-e", "/cell/" + DefaultErrorLog}
-	for _, text := range configurations(c) {
-		if daemonWord.Match(text) {
-			return args
-		}
+	if !slices.ContainsFunc(configurations(c), daemonWord.Match) {
+		globals += "daemon off;"
 	}
-	return append(args, "-g", "daemon off;")
+	if globals == "" {
+		return args
+	}
+	return append(args, "-g", globals)
 }
 
 func (r *Running) start(ctx context.Context, args []string) error {
@@ -279,6 +286,9 @@ func (r *Running) Finish(ctx context.Context) (*observe.Observation, error) {
 	files, err := r.cell.Tree(ctx)
 	if err != nil {
 		return nil, r.errorf("read the work tree", err)
+	}
+	if r.aside {
+		files = setAside(r.o, files)
 	}
 	sortOut(r.o, r.c, files)
 	r.o.Errors = append(r.o.Errors, r.stderr()...)

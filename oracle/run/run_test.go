@@ -285,7 +285,7 @@ func TestArguments(t *testing.T) {
 		"events {}\ndaemon\toff;":       "",
 		"events {} # a daemonic server": " -g daemon off;",
 	} {
-		got := strings.Join(arguments(parse(t, "-- nginx.conf --\n"+conf+"\n")), " ")
+		got := strings.Join(arguments(parse(t, "-- nginx.conf --\n"+conf+"\n"), ""), " ")
 		want(t, conf, got, base+more)
 	}
 }

@@ -44,7 +44,7 @@ func (a *agent) spawn(args []string, stdout, stderr int) (int, error) {
 	defer unix.Close(null)
 	attr := &syscall.ProcAttr{
 		Dir:   "/",
-		Env:   environment,
+		Env:   append(environment[:len(environment):len(environment)], a.spec.Env...),
 		Files: []uintptr{uintptr(null), uintptr(stdout), uintptr(stderr)},
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	}

@@ -91,14 +91,15 @@ type Probe struct {
 
 // Spec tells an agent what to build. It travels as JSON in the agent's argument.
 type Spec struct {
-	Kind       string // "local" or "container"
-	Socket     string // container: the Unix socket to connect to; local: descriptor 3 is used
-	Mountpoint string // local: an empty folder on which the root is assembled
-	Root       string // local: the folder whose file system the cell shows read-only ("/" = the machine's own)
-	Binary     string // local: the server's binary on the host, shown as Server
-	Server     string // path of the server inside the cell
-	TreeBytes  int64  // bound of /cell, in bytes
-	Euid       int    // the user the server runs as
+	Kind       string   // "local" or "container"
+	Socket     string   // container: the Unix socket to connect to; local: descriptor 3 is used
+	Mountpoint string   // local: an empty folder on which the root is assembled
+	Root       string   // local: the folder whose file system the cell shows read-only ("/" = the machine's own)
+	Binary     string   // local: the server's binary on the host, shown as Server
+	Env        []string // added to the server's environment
+	Server     string   // path of the server inside the cell
+	TreeBytes  int64    // bound of /cell, in bytes
+	Euid       int      // the user the server runs as
 	Egid       int
 }
 
