@@ -153,10 +153,6 @@ type Conn struct {
 	NeedLastBuf, NeedFlushBuf                bool
 	LogError                                 LogError
 
-	// Cache is the owner's memory that stays with the slot when the connection is closed, to be
-	// used again by the next one.
-	Cache any
-
 	slot, gen            uint32
 	next                 *Conn // free list
 	reusePrev, reuseNext *Conn

@@ -203,7 +203,9 @@ func Mkdir(name string, perm uint32) error {
 
 func Rmdir(name string) error { return retry(func() error { return unix.Rmdir(CString(name)) }) }
 
-func Rename(from, to string) error { return retry(func() error { return unix.Rename(CString(from), CString(to)) }) }
+func Rename(from, to string) error {
+	return retry(func() error { return unix.Rename(CString(from), CString(to)) })
+}
 
 func Chmod(name string, perm uint32) error {
 	return retry(func() error { return unix.Chmod(CString(name), perm) })

@@ -31,6 +31,9 @@ type Loop struct {
 	// Accepted may look at a new connection before its handler does (debug_connection).
 	Accepted func(c *Conn)
 
+	// Scratch is the owner's memory for use within one call.
+	Scratch any
+
 	mono int64
 	sec  int64
 	msec int
@@ -54,6 +57,7 @@ func NewLoop(sys Sys, connections int, log *elog.Log) *Loop {
 	l := &Loop{Sys: sys, Log: log, AcceptDelay: 500, ready: make([]Ready, 512)}
 	l.table.limit = connections
 	l.table.free = connections
+	l.table.more()
 	l.updateTime()
 	return l
 }

@@ -6,8 +6,8 @@ import (
 	"nginxoracle/proxy/elog"
 )
 
-// table is the connections of a worker: slots that are made as they are needed, up to a limit, and
-// used again (ngx_cycle_t.connections).
+// table is the connections of a worker: slots that are made beforehand, as nginx does, up to slotPart of them,
+// and used again; more are made in parts (ngx_cycle_t.connections).
 type table struct {
 	slots    []*Conn
 	freeList *Conn
@@ -17,6 +17,21 @@ type table struct {
 	reuseHead, reuseTail *Conn // idle ones; the head was idle last
 	reusable             int
 	reuseWarned          int64
+}
+
+const slotPart = 16384
+
+// more makes slots for the free list, the lowest first.
+func (t *table) more() {
+	part := make([]Conn, min(slotPart, t.limit-len(t.slots)))
+	for i := range part {
+		part[i].slot = uint32(len(t.slots))
+		t.slots = append(t.slots, &part[i])
+	}
+	for i := len(part) - 1; i >= 0; i-- {
+		part[i].FD = -1
+		part[i].next, t.freeList = t.freeList, &part[i]
+	}
 }
 
 func (t *table) at(slot uint32) *Conn {
@@ -36,14 +51,12 @@ func (l *Loop) NewConn(fd int) *Conn {
 		return nil
 	}
 	t.free--
-	c := t.freeList
-	if c == nil {
-		c = &Conn{slot: uint32(len(t.slots))}
-		t.slots = append(t.slots, c)
-	} else {
-		t.freeList = c.next
+	if t.freeList == nil {
+		t.more()
 	}
-	*c = Conn{FD: fd, Loop: l, IO: Plain, Log: l.Log, slot: c.slot, gen: c.gen + 1, Cache: c.Cache}
+	c := t.freeList
+	t.freeList = c.next
+	*c = Conn{FD: fd, Loop: l, IO: Plain, Log: l.Log, slot: c.slot, gen: c.gen + 1}
 	c.Read.Conn, c.Write.Conn = c, c
 	c.Write.Write = true
 	return c
@@ -56,8 +69,7 @@ func (l *Loop) Reserve() { l.table.free-- }
 func (l *Loop) Limit() int { return l.table.limit }
 func (l *Loop) Free() int  { return l.table.free }
 
-// Slot numbers a connection's place: two that are open have different ones, and the next connection
-// in a place gets its Cache.
+// Slot numbers a connection's place: two that are open have different ones.
 func (c *Conn) Slot() int { return int(c.slot) }
 
 // Add registers a connection's both directions, once; a second call is no fault

@@ -45,7 +45,7 @@ type Connection struct {
 	Pipeline bool // a request came behind another one
 	Sendfile bool // sendfile is on in the current location
 
-	buf        *hbuf   // client_header_buffer_size
+	buf        *hbuf   // client_header_buffer_size; nil while nothing comes
 	busy, free []*hbuf // large_client_header_buffers; the last is the newest
 	nbusy      int
 	log        logCtx
@@ -57,6 +57,7 @@ type Connection struct {
 type worker struct {
 	reqs    []*Request
 	conns   []*Connection
+	bufs    []*hbuf // of client_header_buffer_size
 	scratch [lingeringBuffer]byte
 	large   [largeKinds][][]byte
 }
@@ -83,11 +84,8 @@ func (w *worker) putConn(hc *Connection) {
 	if len(w.conns) == keepFree {
 		return
 	}
-	buf := hc.buf
-	if buf != nil {
-		buf.pos, buf.last = 0, 0
-	}
-	*hc = Connection{worker: w, buf: buf, busy: hc.busy[:0], free: hc.free[:0]}
+	hc.idle()
+	*hc = Connection{worker: w, busy: hc.busy[:0], free: hc.free[:0]}
 	w.conns = append(w.conns, hc)
 }
 
@@ -158,10 +156,33 @@ func emptyHandler(*ev.Event) {}
 
 // headerBuf gives the connection its first buffer, of client_header_buffer_size.
 func (hc *Connection) headerBuf(size int64) *hbuf {
-	if hc.buf == nil || int64(len(hc.buf.b)) != size {
-		hc.buf = &hbuf{b: ev.Bytes(size)}
+	if hc.buf != nil {
+		return hc.buf
 	}
+	w := hc.worker
+	if n := len(w.bufs); n > 0 {
+		hc.buf = w.bufs[n-1]
+		w.bufs = w.bufs[:n-1]
+		if int64(len(hc.buf.b)) == size {
+			return hc.buf
+		}
+	}
+	hc.buf = &hbuf{b: ev.Bytes(size)}
 	return hc.buf
+}
+
+// idle takes back the memory of a connection on which nothing comes.
+func (hc *Connection) idle() {
+	hc.free, hc.busy, hc.nbusy = dropBufs(hc.free), dropBufs(hc.busy), 0
+	b := hc.buf
+	if b == nil {
+		return
+	}
+	hc.buf = nil
+	b.pos, b.last = 0, 0
+	if w := hc.worker; len(w.bufs) < keepFree {
+		w.bufs = append(w.bufs, b)
+	}
 }
 
 func waitRequestHandler(rev *ev.Event) {
@@ -181,6 +202,7 @@ func waitRequestHandler(rev *ev.Event) {
 	n := c.Recv(b.b[b.last:])
 	switch {
 	case n == ev.Again:
+		hc.idle()
 		if !rev.TimerSet {
 			c.Loop.AddTimer(rev, cscf.ClientHeaderTimeout)
 			c.Loop.Reusable(c, true)

@@ -45,8 +45,7 @@ func (r *Request) setKeepalive() {
 		c.Loop.Post(rev)
 		return
 	}
-	hc.buf.pos, hc.buf.last = 0, 0
-	hc.free, hc.busy, hc.nbusy = dropBufs(hc.free), dropBufs(hc.busy), 0
+	hc.idle()
 	rev.Handler = keepaliveHandler
 	c.Log.Action = "keepalive"
 	if c.TCPNopush == ev.TCPSet {
@@ -81,7 +80,7 @@ func keepaliveHandler(rev *ev.Event) {
 		return
 	}
 	hc := c.Data.(*Connection)
-	b := hc.buf
+	b := hc.headerBuf(hc.ConfCtx.Srv[0].(*CoreSrv).ClientHeaderBufferSize)
 	// An old MSIE closes its idle connections with a reset.
 	c.LogError = ev.ErrorIgnoreReset
 	c.Errno = nil
@@ -89,6 +88,7 @@ func keepaliveHandler(rev *ev.Event) {
 	c.LogError = ev.ErrorInfo
 	switch {
 	case n == ev.Again:
+		hc.idle()
 		return
 	case n == ev.Err:
 		closeConnection(c)

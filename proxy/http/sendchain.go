@@ -12,17 +12,17 @@ const (
 	sendfileMax = 1<<31 - 1 - pageSize
 )
 
-// iovs is a connection's list of pieces for one writev; it stays with the connection's slot.
+// iovs is a list of pieces for one writev; the connections of a loop share it.
 type iovs struct {
 	v    [][]byte
 	size int64
 }
 
-func connIovs(c *ev.Conn) *iovs {
-	v, ok := c.Cache.(*iovs)
+func loopIovs(c *ev.Conn) *iovs {
+	v, ok := c.Loop.Scratch.(*iovs)
 	if !ok {
 		v = &iovs{v: make([][]byte, 0, maxIovs)}
-		c.Cache = v
+		c.Loop.Scratch = v
 	}
 	return v
 }
@@ -75,7 +75,7 @@ func SendChain(c *ev.Conn, in *Chain, limit int64) (*Chain, bool) {
 	if limit == 0 || limit > sendfileMax {
 		limit = sendfileMax
 	}
-	v := connIovs(c)
+	v := loopIovs(c)
 	var send int64
 	for {
 		prev := send
