@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"regexp"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
@@ -125,7 +124,7 @@ func (c *Campaign) runBatch(ctx context.Context, rig *cells, g *gen.Generator, n
 			return err
 		}
 		if n%selfEvery == 0 {
-			return c.selfCheck(ctx, rig, cs, ref, n)
+			return c.selfCheck(ctx, rig, b, cs, ref, n)
 		}
 		return nil
 	}
@@ -215,23 +214,12 @@ func (c *Campaign) compare(cs *casefile.Case, b *gen.Batch, ref, cand *observe.O
 		return
 	}
 	c.count(func(s *State) { s.Differed++ })
-	bySlot := map[int][]diff.Mismatch{}
-	var loose []diff.Mismatch
-	for _, m := range r.Mismatches {
-		if slot, ok := slotOf(m); ok && slot < len(b.Units) {
-			bySlot[slot] = append(bySlot[slot], m)
-		} else {
-			loose = append(loose, m)
-		}
-	}
-	slots := make([]int, 0, len(bySlot))
-	for s := range bySlot {
-		slots = append(slots, s)
-	}
-	sort.Ints(slots)
+	slots, of, loose := bySlot(r.Mismatches, len(b.Units))
+	isTimed := timed(cs)
 	for _, s := range slots {
-		core := triage.Cores(diff.Result{Mismatches: bySlot[s]})[0]
-		c.keep(&pendingCase{Case: b.Only(s).Case(), Core: core, Label: b.Units[s].Label, From: b.Units[s].From, whole: cs})
+		core := triage.Cores(diff.Result{Mismatches: of[s]})[0]
+		late := (ref.Late || cand.Late) && isTimed != nil && isTimed(s)
+		c.keep(&pendingCase{Case: b.Only(s).Case(), Core: core, Label: b.Units[s].Label, From: b.Units[s].From, crowd: &crowd{cs, s, late}})
 	}
 	if len(slots) == 0 && len(loose) > 0 {
 		c.keep(&pendingCase{Case: cs, Core: triage.Cores(diff.Result{Mismatches: loose})[0], Label: fmt.Sprintf("%d/%d", c.state.Seed, n)})
@@ -306,17 +294,12 @@ func exchanges(cs *casefile.Case) (n int) {
 	return n
 }
 
-// selfCheck runs the batch once more on the reference alone.
-func (c *Campaign) selfCheck(ctx context.Context, rig *cells, cs *casefile.Case, ref *observe.Observation, n uint64) error {
+// selfCheck runs the batch once more on the reference alone. A unit in which it differs from
+// itself is run by itself: what agrees there differs in company only.
+func (c *Campaign) selfCheck(ctx context.Context, rig *cells, b *gen.Batch, cs *casefile.Case, ref *observe.Observation, n uint64) error {
 	again, err := rig.alone(ctx, cs, lanes(cs, run.Options{Test: n%testEvery == 0}))
-	if ctx.Err() != nil {
-		return nil
-	}
-	if errors.Is(err, errBroken) {
-		return err
-	}
 	if err != nil {
-		return nil
+		return broken(ctx, err)
 	}
 	c.count(func(s *State) {
 		s.Boots++
@@ -324,8 +307,46 @@ func (c *Campaign) selfCheck(ctx context.Context, rig *cells, cs *casefile.Case,
 		s.AloneTook += again.Took
 		s.SelfChecks++
 	})
-	if r := c.cfg.Compare(ref, byUnit(again)); r.Verdict == diff.Differ {
-		c.unstable(cs, fmt.Sprintf("the reference differs from itself: %s at %s", triage.Cores(r)[0], r.Mismatches[0].Where))
+	r := c.cfg.Compare(ref, byUnit(again))
+	if r.Verdict != diff.Differ {
+		return nil
+	}
+	slots, of, loose := bySlot(r.Mismatches, len(b.Units))
+	for _, slot := range slots {
+		core := triage.Cores(diff.Result{Mismatches: of[slot]})[0]
+		unit := b.Only(slot).Case()
+		one, err := rig.alone(ctx, unit, run.Options{})
+		if err != nil {
+			return broken(ctx, err)
+		}
+		two, err := rig.alone(ctx, unit, run.Options{})
+		if err != nil {
+			return broken(ctx, err)
+		}
+		if r := c.cfg.Compare(one, two); r.Verdict == diff.Differ {
+			c.unstable(unit, fmt.Sprintf("the reference differs from itself: %s at %s", triage.Cores(r)[0], r.Mismatches[0].Where))
+			continue
+		}
+		isTimed := timed(cs)
+		c.count(func(s *State) {
+			if (ref.Late || again.Late) && isTimed != nil && isTimed(slot) {
+				s.Late++
+				return
+			}
+			s.Company++
+			s.LastCompany = "the reference differs from itself in company, agrees alone: " + core
+		})
+	}
+	if len(slots) == 0 && len(loose) > 0 {
+		c.unstable(cs, fmt.Sprintf("the reference differs from itself: %s at %s", triage.Cores(r)[0], loose[0].Where))
+	}
+	return nil
+}
+
+// broken passes on only the error that no further run can get over; the others are counted by the rig.
+func broken(ctx context.Context, err error) error {
+	if ctx.Err() == nil && errors.Is(err, errBroken) {
+		return err
 	}
 	return nil
 }

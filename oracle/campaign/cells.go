@@ -19,6 +19,7 @@ type cells struct {
 	ref, cand engine.Cell
 	covered   engine.Cell // the coverage build, opened when it is first needed
 	useCover  bool        // pairs run on it instead of the candidate
+	test      bool        // run -t first when triage asks
 }
 
 func (p *cells) open(ctx context.Context) error {
@@ -144,7 +145,7 @@ func (p *cells) alone(ctx context.Context, c *casefile.Case, opt run.Options) (r
 
 // Pair and Compare make a pair of cells a triage.Rig.
 func (p *cells) Pair(ctx context.Context, c *casefile.Case) (ref, cand *observe.Observation, err error) {
-	return p.pair(ctx, c, run.Options{Test: true})
+	return p.pair(ctx, c, run.Options{Test: p.test})
 }
 
 func (p *cells) Compare(ref, cand *observe.Observation) diff.Result { return p.cfg.Compare(ref, cand) }

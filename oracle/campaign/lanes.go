@@ -18,11 +18,6 @@ import (
 // the order in which units come is chance; byUnit takes that order out of an observation,
 // and nothing else. What differs is run again by itself, in order, before it is a mismatch.
 
-// short marks what makes the server act by a timer within the time that a batch plays: a
-// timeout of less than a second, a bound on a rate, a wait for a lock. A unit without any of
-// it has nothing to wait for; one too many costs time only.
-var short = regexp.MustCompile(`\b\d{1,3}ms\b|limit_rate|limit_req|delay|cache_lock|flush=\d`)
-
 // timed tells for every slot of a batch whether its unit may meet a timer.
 func timed(cs *casefile.Case) func(slot int) bool {
 	conf := cs.File("nginx.conf")
@@ -30,10 +25,10 @@ func timed(cs *casefile.Case) func(slot int) bool {
 		return nil
 	}
 	head, parts := gen.Parts(conf.Data)
-	all := short.Match(head)
+	all := run.Short(head)
 	found := map[int]bool{}
 	for slot, text := range parts {
-		found[slot] = all || short.Match(text)
+		found[slot] = all || run.Short(text)
 	}
 	return func(slot int) bool { return found[slot] }
 }

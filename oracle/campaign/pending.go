@@ -16,6 +16,7 @@ import (
 
 	"nginxoracle/oracle/casefile"
 	"nginxoracle/oracle/catalog"
+	"nginxoracle/oracle/diff"
 	"nginxoracle/oracle/triage"
 )
 
@@ -28,7 +29,7 @@ type pendingCase struct {
 	From  string // see gen.Unit.From
 	File  string
 	best  *casefile.Case // how far an earlier run had shrunk it
-	whole *casefile.Case // the batch it was seen in, in case it does not differ alone; in memory only
+	crowd *crowd         // the batch it was seen in, in case it does not differ alone; in memory only
 }
 
 // keep saves a differing case, unless the campaign has enough with the same core.
@@ -119,10 +120,6 @@ func (c *Campaign) triageCase(ctx context.Context, rig *cells, p *pendingCase) e
 	if rep.Outcome != triage.Found && p.best != nil && ctx.Err() == nil {
 		rep = c.bounded(ctx, rig, p, p.Case)
 	}
-	if rep.Outcome == triage.Gone && p.whole != nil && ctx.Err() == nil {
-		// alone the unit agrees: the others of its batch have a part in it
-		rep = c.bounded(ctx, rig, p, p.whole)
-	}
 	if (rep.Outcome == triage.Unstable || rep.Outcome == triage.Rigged) && ctx.Err() == nil {
 		// A server that something else has killed looks like a reference that wavers: one bad
 		// moment of the machine must not cost a finding.
@@ -131,8 +128,14 @@ func (c *Campaign) triageCase(ctx context.Context, rig *cells, p *pendingCase) e
 	if ctx.Err() != nil {
 		return nil // it stays on disk, and is taken up by the next run
 	}
-	fate, err := c.settle(p, rep)
-	if err != nil {
+	var fate string
+	var err error
+	if rep.Outcome == triage.Gone && p.crowd != nil {
+		fate, err = c.inCompany(ctx, rig, p)
+	} else {
+		fate, err = c.settle(p, rep)
+	}
+	if err != nil || ctx.Err() != nil {
 		return err
 	}
 	if err := c.log(p, fate); err != nil {
@@ -164,6 +167,8 @@ const triageSlack = 2 * time.Minute
 func (c *Campaign) bounded(ctx context.Context, rig *cells, p *pendingCase, cs *casefile.Case) triage.Report {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.Shrink.Time+triageSlack)
 	defer cancel()
+	// What -t says is compared where a diagnosis differed; elsewhere it would only double the time.
+	rig.test = p.Core == "" || strings.HasPrefix(p.Core, string(diff.KindLoad))
 	return triage.Triage(ctx, rig, cs, c.triageOptions(p))
 }
 

@@ -36,6 +36,9 @@ type State struct {
 	Mismatches     int // differing units
 	Repeats        int // of them, only counted
 	Unstable       int
+	Company        int // units that differed in their batch and agree alone
+	CompanyAgain   int // of them, those that differ in the same company again
+	Late           int // units with a short timer whose batch was held up by the machine, and that agree alone
 	RigFailed      int
 	Shrinks        int
 	ShrinkTime     time.Duration
@@ -59,6 +62,7 @@ type State struct {
 	Findings       []Finding
 	LastSpoiled    string
 	LastUnstable   string
+	LastCompany    string
 	LastRig        string
 }
 

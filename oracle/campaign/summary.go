@@ -60,6 +60,8 @@ func (c *Campaign) summary() Summary {
 		if len(c.errs) > 0 {
 			s.Why += ": " + firstLine(c.errs[0].Error())
 		}
+	case s.CompanyAgain > 0:
+		s.Code, s.Why = exit.Differ, fmt.Sprintf("%d findings, %d units differ in company only, again and again", len(s.Findings), s.CompanyAgain)
 	case len(s.Findings) > 0 || len(s.Waiting) > 0 || s.Signals["known-new"] > 0:
 		s.Code, s.Why = exit.Differ, fmt.Sprintf("%d findings, %d cases wait for triage", len(s.Findings), len(s.Waiting))
 	case s.RigFailed*100 > s.Batches+s.Wrong:
@@ -89,6 +91,7 @@ func (s Snapshot) Line() string {
 	kv("mismatches", s.Mismatches)
 	kv("repeats", s.Repeats)
 	kv("unstable", s.Unstable)
+	kv("company", s.Company+s.Late)
 	kv("refused", s.Refused)
 	kv("rig", s.RigFailed)
 	kv("timeouts", s.Timeouts)
@@ -112,6 +115,12 @@ func (s Summary) Print(w io.Writer, jobs int) {
 		p("ceiling   %.0f exchanges/s: the same streams on nginx alone, in this run (%d batches; %.2f of it reached)", alone, s.SelfChecks, float64(s.Exchanges)/sec/alone)
 	}
 	p("set aside %d units that nginx does not load, %d batches spoiled, %d refused by the candidate, %d unstable, %d runs without verdict", s.Dropped, s.Spoiled, s.Refused, s.Unstable, s.RigFailed)
+	if s.Company+s.Late > 0 {
+		p("company   %d units differed only in company (%d of them there again): they agree alone; %d more were held up by the machine", s.Company, s.CompanyAgain, s.Late)
+		if s.LastCompany != "" {
+			p("company   the last: %s", s.LastCompany)
+		}
+	}
 	if s.LastUnstable != "" {
 		p("unstable  the last: %s", s.LastUnstable)
 	}

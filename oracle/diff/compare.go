@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -244,7 +245,7 @@ func (c *comparer) errors(ref, cand []observe.LogEntry) {
 				b = new(bytes.Buffer)
 				m[e.Where()] = b
 			}
-			b.WriteString(e.Text + "\n")
+			b.WriteString(uncut(e.Text) + "\n")
 		}
 		return m
 	}
@@ -259,6 +260,26 @@ func (c *comparer) errors(ref, cand []observe.LogEntry) {
 		}
 		c.text(KindError, name, mask.Error, rt, dt)
 	}
+}
+
+// An entry of the error log is cut off at 2048 bytes with its newline (src/core/ngx_log.h,
+// NGX_MAX_ERROR_STR), so that where its text ends depends on how many digits the numbers in front of
+// it have. A text is compared as far as it would go behind numbers of the most digits.
+const (
+	entryMost  = 2047
+	numberMost = len("1234567#1234567: *1234567 ")
+)
+
+var entryNumbers = regexp.MustCompile(`^\S+ \S+ \[\w+\] (\d+#\d+: (?:\*\d+ )?)`)
+
+func uncut(text string) string {
+	if len(text) <= entryMost-numberMost {
+		return text
+	}
+	if m := entryNumbers.FindStringSubmatchIndex(text); m != nil {
+		return text[:min(len(text), entryMost-numberMost+m[3]-m[2])]
+	}
+	return text
 }
 
 func (c *comparer) tree(ref, cand []observe.FileState) {

@@ -85,6 +85,10 @@ type Observation struct {
 	Process  Process
 	Aside    []engine.File // what the target's instruments wrote; no part of what is compared
 	Timeouts int           // last-resort timeouts used: each one is counted and printed
+	// Late: the machine stood still while the server had a short timer, so that what came first is
+	// the machine's doing; Again counts the runs that were thrown away for that.
+	Late  bool
+	Again int
 }
 
 // Spent is the time that one stage of a run took.

@@ -26,6 +26,14 @@ var (
 	daemonWord = regexp.MustCompile(`(?m)(^|[\s;{}])daemon\s`)
 )
 
+// short marks what makes a server act by a timer within the time that a case plays: a timeout
+// of less than a second, a bound on a rate, a wait for a lock.
+var short = regexp.MustCompile(`\b\d{1,3}ms\b|limit_rate|limit_req|delay|cache_lock|flush=\d`)
+
+// Short tells whether a configuration may have a server meet a timer while a case plays. One
+// that is taken for such without need costs time only.
+func Short(conf []byte) bool { return short.Match(conf) }
+
 // configurations are the texts that may hold directives: nginx.conf and every
 // file that is not under a folder of documents. Reading one too many is harmless.
 func configurations(c *casefile.Case) [][]byte {

@@ -42,8 +42,24 @@ func Run(ctx context.Context, cell engine.Cell, c *casefile.Case) (*observe.Obse
 	return RunWith(ctx, cell, c, Options{Test: true})
 }
 
+// lateRuns is how often a case with short timers is run when the machine stands still in the middle
+// of it. On a machine that does so in every second run, one in 32 stays late.
+const lateRuns = 5
+
 // RunWith is Run with options.
 func RunWith(ctx context.Context, cell engine.Cell, c *casefile.Case, opt Options) (*observe.Observation, error) {
+	for again := 0; ; again++ {
+		o, err := once(ctx, cell, c, opt)
+		if err != nil {
+			return nil, err
+		}
+		if o.Again = again; !o.Late || opt.Lane != nil || again+1 >= lateRuns {
+			return o, nil
+		}
+	}
+}
+
+func once(ctx context.Context, cell engine.Cell, c *casefile.Case, opt Options) (*observe.Observation, error) {
 	r, err := Boot(ctx, cell, c, opt)
 	if err != nil {
 		return nil, err
@@ -274,6 +290,7 @@ func (r *Running) Finish(ctx context.Context) (*observe.Observation, error) {
 			return nil, r.errorf("finish", err)
 		}
 		r.o.Clients, r.o.Origins, r.o.Timeouts = rec.Clients, rec.Origins, rec.Timeouts
+		r.o.Late = rec.Late && slices.ContainsFunc(configurations(r.c), Short)
 		if r.o.Process.FDAfter = rec.Rest.FDs; !rec.Rest.Alive {
 			r.o.Process.FDAfter = r.o.Process.FDBefore // a process that has ended has lost none
 		}

@@ -135,6 +135,23 @@ type scheduler struct {
 	calm     calm
 	progress time.Time // when anything moved last
 	pause    time.Duration
+	mark     time.Time // when the last step was done; zero before the first
+	awake    time.Time // since when the server has been awake without anything moving; zero when it sleeps
+}
+
+// lateLimit is how long the machine may keep the player, or a server that has work, from
+// running while a lane plays that may meet a short timer. Configurations set timers of 50 ms
+// for it: what comes later than this may find another one of the two first.
+const lateLimit = 15 * time.Millisecond
+
+// late notes when more than most has gone by since from, and a lane is there that a timer can have met meanwhile.
+func (s *scheduler) late(from time.Time, most time.Duration) {
+	if from.IsZero() || s.p.record.Late || s.p.now().Sub(from) < most+lateLimit {
+		return
+	}
+	for _, l := range s.waiting {
+		s.p.record.Late = s.p.record.Late || l.timed
+	}
 }
 
 func (s *scheduler) loop(ctx context.Context) error {
@@ -201,6 +218,7 @@ func (s *scheduler) resume() (left int, err error) {
 // moved notes that something has: what was seen of the server's rest is void.
 func (s *scheduler) moved() {
 	s.progress, s.calm.looks = s.p.now(), 0
+	s.awake = time.Time{}
 	s.pause = -1
 	for _, l := range s.waiting {
 		if d := l.goal.firstPause(); s.pause < 0 || d < s.pause {
@@ -233,10 +251,13 @@ func (s *scheduler) met() (any bool) {
 // step does one round while all lanes wait.
 func (s *scheduler) step(ctx context.Context) error {
 	p := s.p
-	moved, err := p.poll(s.bounded(s.pause))
+	d := s.bounded(s.pause)
+	moved, err := p.poll(d)
 	if err != nil {
 		return err
 	}
+	s.late(s.mark, d)
+	defer func() { s.mark = p.now() }()
 	if s.met() {
 		return nil
 	}
@@ -253,6 +274,14 @@ func (s *scheduler) step(ctx context.Context) error {
 	}
 	if p.last, err = p.cell.Probe(ctx); err != nil {
 		return fmt.Errorf("look at the server: %w", err)
+	}
+	if p.last.Alive && !p.last.Asleep {
+		s.late(s.awake, 0)
+		if s.awake.IsZero() {
+			s.awake = p.now()
+		}
+	} else {
+		s.awake = time.Time{}
 	}
 	var atRest bool
 	if atRest, s.pause = s.calm.add(p.last, p.queues(p.last)); !atRest {

@@ -64,6 +64,7 @@ type Record struct {
 	Clients  []observe.Conn // in the order of their sections
 	Origins  []observe.Conn // origin by origin, each in accept order
 	Timeouts int            // last-resort timeouts used
+	Late     bool           // the machine stood still while a lane played that a short timer can end
 	Rest     engine.Rest    // at the end, origins' connections still open
 }
 
