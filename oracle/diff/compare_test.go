@@ -161,3 +161,31 @@ func TestZeroVerdictIsNone(t *testing.T) {
 		}
 	}
 }
+
+// The text of an entry that is cut off depends on the digits of the numbers before it; only what
+// both have is compared, and no more than those digits is left out.
+func TestEntryCutByItsNumbers(t *testing.T) {
+	entry := func(numbers, tail string) []observe.LogEntry {
+		text := "2026/11/30 10:00:00 [error] " + numbers + `open() "/cell/` + strings.Repeat("x", 3000)
+		return []observe.LogEntry{{Level: "error", Text: text[:entryMost-len(tail)] + tail}}
+	}
+	for _, c := range []struct {
+		cand []observe.LogEntry
+		want Verdict
+	}{
+		{entry("1234#1234: *123 ", ""), Agree},
+		{entry("1234#1234: *123 ", strings.Repeat("y", 100)), Differ},
+	} {
+		ref, cand := &observe.Observation{}, &observe.Observation{Errors: c.cand}
+		ref.Errors = entry("9#9: *9 ", "")
+		ref.Process.Pid, cand.Process.Pid = 8, 1233
+		cand.Clients = make([]observe.Conn, 200)
+		for i := range cand.Clients {
+			cand.Clients[i].End = observe.EndClosed
+		}
+		ref.Clients = cand.Clients
+		if r := Compare(ref, cand); r.Verdict != c.want {
+			t.Errorf("want %s, got %+v", c.want, r)
+		}
+	}
+}
