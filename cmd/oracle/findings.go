@@ -54,6 +54,9 @@ when a new finding is left.`,
 }
 
 func findings(cmd *cobra.Command, o *findingsOptions) error {
+	if _, err := os.Stat(o.Corpus); err != nil {
+		return exit.Wrap(exit.Usage, fmt.Errorf("findings: %w (give --corpus)", err))
+	}
 	c, err := catalog.Open(o.Corpus)
 	if err != nil {
 		return exit.Wrap(exit.Usage, err)

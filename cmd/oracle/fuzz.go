@@ -69,6 +69,14 @@ func fuzz(cmd *cobra.Command, o *fuzzOptions) error {
 	if o.Jobs < 1 || o.Units < 1 || o.Units > 100 || o.Wrong < 0 || o.Wrong > 99 {
 		return exit.Errorf(exit.Usage, "fuzz: want --jobs from 1, --units 1 to 100, --wrong 0 to 99")
 	}
+	if o.Duration < 0 || o.Shrink < 0 || o.Drain < 0 {
+		return exit.Errorf(exit.Usage, "fuzz: want --duration, --shrink and --drain from 0")
+	}
+	for _, dir := range []string{o.Dir, o.Corpus} {
+		if st, err := os.Stat(dir); err == nil && !st.IsDir() {
+			return exit.Errorf(exit.Usage, "fuzz: %s is no folder: give another --dir or --corpus", dir)
+		}
+	}
 	candidate := o.Candidate
 	if o.Self {
 		candidate = o.Reference

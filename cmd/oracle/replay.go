@@ -129,6 +129,9 @@ func findCases(args []string) ([]string, error) {
 			return nil, err
 		}
 	}
+	if len(paths) == 0 {
+		return nil, fmt.Errorf("no case (*.txtar) below %s: nothing would be compared", strings.Join(args, ", "))
+	}
 	return paths, nil
 }
 

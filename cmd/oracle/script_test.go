@@ -29,6 +29,9 @@ func TestReplay(t *testing.T) {
 	scripts(t, "testdata/replay")
 }
 
+// TestFaulty runs the scripts of testdata/faulty: targets that crash, hang, flood and fill their disk.
+func TestFaulty(t *testing.T) { scripts(t, "testdata/faulty") }
+
 func scripts(t *testing.T, dir string) {
 	if _, err := reference.Resolve(context.Background(), "nginx", "nginx", engine.Local, nil); err != nil {
 		t.Skipf("no reference nginx: %v", err)
@@ -49,9 +52,15 @@ func scripts(t *testing.T, dir string) {
 			// The programs of this test come first on PATH.
 			bin, _, _ := strings.Cut(env.Getenv("PATH"), string(os.PathListSeparator))
 			env.Setenv("HALF", filepath.Join(bin, "nginx"))
-			return nil
+			return fullDisk(env)
 		},
-		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"paste": paste},
+		Condition: func(cond string) (bool, error) {
+			if cond == "full" {
+				return os.Geteuid() == 0, nil
+			}
+			return false, fmt.Errorf("condition %q is unknown", cond)
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"paste": paste, "room": room},
 	})
 }
 
@@ -83,10 +92,12 @@ func halfNginx() {
 		fmt.Fprintln(os.Stderr, `nginx: [emerg] directive "gzip" is not supported in /cell/nginx.conf:2`)
 		os.Exit(1)
 	case strings.HasSuffix(args, "-t"):
+		behave(string(conf), "test")
 		fmt.Fprint(os.Stderr, "nginx: the configuration file /cell/nginx.conf syntax is ok\n"+
 			"nginx: configuration file /cell/nginx.conf test is successful\n")
 		return
 	}
+	behave(string(conf), "start")
 	for _, name := range []string{"/cell/logs/error.log", "/var/log/nginx/access.log"} {
 		if f, err := os.Create(name); err == nil {
 			f.Close()
@@ -109,6 +120,47 @@ func halfNginx() {
 	}
 }
 
+// behave does what the configuration's comment "# half: WHEN WHAT" says, as a target that is at fault would.
+func behave(conf, when string) {
+	_, what, ok := strings.Cut(conf, "# half: "+when+" ")
+	if !ok {
+		return
+	}
+	what, _, _ = strings.Cut(what, "\n")
+	switch what {
+	case "crash":
+		_ = syscall.Kill(os.Getpid(), syscall.SIGSEGV)
+		select {}
+	case "hang":
+		signal.Ignore(syscall.SIGQUIT, syscall.SIGTERM)
+		for {
+		}
+	case "exit":
+		os.Exit(7)
+	case "flood":
+		flood("/cell/logs/error.log", "2026/01/01 00:00:00 [error] 1#1: *1 the same again\n", 8<<20)
+	case "fill":
+		flood("/cell/html/rubbish", strings.Repeat("x", 4096), 1<<40)
+	}
+}
+
+// flood writes a line again and again, until the disk is full or most bytes are written.
+func flood(name, line string, most int) {
+	_ = os.MkdirAll(filepath.Dir(name), 0o755)
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(9)
+	}
+	defer f.Close()
+	block := strings.Repeat(line, 64<<10/len(line)+1)
+	for n := 0; n < most; n += len(block) {
+		if _, err := f.WriteString(block); err != nil {
+			return
+		}
+	}
+}
+
 func halfServe(c net.Conn) {
 	defer c.Close()
 	lines := bufio.NewScanner(c)
@@ -116,6 +168,8 @@ func halfServe(c net.Conn) {
 		if lines.Text() != "" {
 			continue
 		}
+		conf, _ := os.ReadFile("/cell/nginx.conf")
+		behave(string(conf), "request")
 		body := "ok\n"
 		if n == 2 {
 			body = "ko\n"

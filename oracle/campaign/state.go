@@ -111,7 +111,7 @@ func (c *Campaign) load() error {
 		return fmt.Errorf("campaign: %w", err)
 	default:
 		if err := json.Unmarshal(text, &c.state); err != nil {
-			return fmt.Errorf("campaign: %s: %w", c.path("state.json"), err)
+			return fmt.Errorf("campaign: %s: %w (remove it to begin anew, or give another --dir)", c.path("state.json"), err)
 		}
 		if c.cfg.Seed != 0 && c.cfg.Seed != c.state.Seed {
 			return fmt.Errorf("campaign: %s is of seed %d, not %d: give another --dir", c.cfg.Dir, c.state.Seed, c.cfg.Seed)

@@ -97,6 +97,9 @@ func binary(ctx context.Context, name, path, kind string, base *engine.Options, 
 	if err != nil {
 		return engine.Options{}, fmt.Errorf("target %s: %w", name, err)
 	}
+	if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() || st.Mode()&0o111 == 0 {
+		return engine.Options{}, fmt.Errorf("target %s is no program that can be run (chmod +x?)", name)
+	}
 	if !static {
 		if kind == engine.Container {
 			return engine.Options{}, fmt.Errorf("target %s needs this machine's libraries: it can only run in a local cell (--cell local)", name)

@@ -9,6 +9,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -171,6 +172,9 @@ func arguments(c *casefile.Case, globals string) []string {
 
 func (r *Running) start(ctx context.Context, args []string) error {
 	srv, err := r.cell.Start(ctx, addresses(r.c), args...)
+	if errors.Is(err, engine.ErrNotReady) {
+		return r.hangs(ctx, srv)
+	}
 	if err != nil {
 		return r.errorf("start", err)
 	}
@@ -199,6 +203,28 @@ func (r *Running) start(ctx context.Context, args []string) error {
 	r.o.Process.FDBefore = rest.FDs
 	return nil
 }
+
+// notReady is what an observation says of a server that hangs at its start.
+const notReady = "\n(neither listened nor rested nor exited, was killed)"
+
+// hangs ends a server that does not come up. That is the target's doing and part of the observation, not a broken rig.
+func (r *Running) hangs(ctx context.Context, srv engine.Server) error {
+	exit, left, err := srv.Stop(ctx)
+	if err != nil {
+		return r.errorf("stop a server that did not come up", err)
+	}
+	text, err := srv.Stderr(ctx)
+	if err != nil {
+		return r.errorf("read standard error", err)
+	}
+	text = text[:min(len(text), mostSaid)]
+	r.o.Start = observe.Command{Code: exit.Code, Signal: exit.Signal, Text: string(text) + notReady}
+	r.o.Process.Left = left
+	return nil
+}
+
+// mostSaid bounds what is kept of a server that floods its output, in bytes.
+const mostSaid = 64 << 10
 
 // addresses are those that clients connect to: the start waits for them.
 func addresses(c *casefile.Case) []string {
@@ -328,7 +354,7 @@ func (r *Running) lastEnds(ctx context.Context) error {
 	}
 	for range endsTries {
 		rest, err := r.player.Settle(ctx)
-		if err != nil || !rest.Alive || rest.FDs <= r.o.Process.FDBefore+r.player.Open() {
+		if err != nil || !rest.Alive || !rest.Asleep || rest.FDs <= r.o.Process.FDBefore+r.player.Open() {
 			return err
 		}
 		if err := r.player.Pause(ctx, endsApart); err != nil {
