@@ -28,6 +28,7 @@ type Regexp struct {
 	Captures int     // groups in the pattern, the whole match not counted
 	Names    []Named // in the order of PCRE2's table: by name
 	code     uintptr
+	literal  literal
 }
 
 // Named is a named group.
@@ -62,7 +63,7 @@ func Compile(pattern string, caseless bool) (*Regexp, error) {
 		return nil, compileError(m, pattern, num, before(edits, off))
 	}
 
-	re := &Regexp{Pattern: pattern, code: code}
+	re := &Regexp{Pattern: pattern, code: code, literal: literalOf(pattern, caseless)}
 	info := func(what uint32) uint32 {
 		*(*uint32)(at(where)) = 0
 		lib.Xpcre2_pattern_info_8(m.tls, code, what, where)
@@ -144,6 +145,9 @@ var texts1046 = map[int32]string{
 // It returns one more than the highest group that took part (1: the whole match only),
 // NoMatch, or an error number of PCRE2 (ngx_regex_exec).
 func (re *Regexp) Exec(subject []byte, captures []int) int {
+	if re.literal.missing(subject) {
+		return NoMatch
+	}
 	m := getMatcher()
 	if need := re.Captures + 1; m.pairs < need {
 		m.growOvector(need)
