@@ -23,12 +23,12 @@ import (
 
 type fuzzOptions struct {
 	*options
-	Duration, Shrink, Drain time.Duration
-	Seed, Cases             uint64
-	Jobs, Units, Wrong      int
-	Dir, Corpus             string
-	NoFeedback, Self        bool
-	Profile                 string
+	Duration, Shrink, Drain  time.Duration
+	Seed, Cases              uint64
+	Jobs, Units, Wrong       int
+	Dir, Corpus              string
+	NoFeedback, Versus, Self bool
+	Profile                  string
 }
 
 func newFuzz(o *options) *cobra.Command {
@@ -58,6 +58,7 @@ same command goes on where it was.`,
 	f.StringVar(&fo.Dir, "dir", "", "the campaign's state (default: campaign/CANDIDATE)")
 	f.StringVar(&fo.Corpus, "corpus", "corpus", "where findings are filed")
 	f.BoolVar(&fo.NoFeedback, "no-feedback", false, "generate blindly: keep no seeds")
+	f.BoolVar(&fo.Versus, "compare-feedback", false, "run two campaigns side by side, steered and blind, and print what each saw; files nothing")
 	f.BoolVar(&fo.Self, "reference-vs-reference", false, "the candidate is the reference: what differs is the rig's or its own wavering")
 	f.DurationVar(&fo.Shrink, "shrink", 20*time.Second, "time to shrink one case")
 	f.StringVar(&fo.Profile, "cpuprofile", "", "write where the oracle's own time goes, for go tool pprof")
@@ -107,6 +108,9 @@ func fuzz(cmd *cobra.Command, o *fuzzOptions) error {
 		if _, err := os.Stat(o.Dir + "/state.json"); err != nil {
 			cfg.Seed = uint64(time.Now().UnixNano()) % 1_000_000_000
 		}
+	}
+	if o.Versus {
+		return versus(cmd, o, cfg)
 	}
 	stopProfile, err := startProfile(o.Profile)
 	if err != nil {

@@ -1,5 +1,6 @@
 // Package sched keeps the units that showed something new, and says which one
-// to change next: the less a seed was used and the newer it is, the likelier.
+// to change next: the less a seed was used for what it is worth and the newer it is,
+// the likelier.
 package sched
 
 import (
@@ -15,6 +16,7 @@ const maxSeeds = 256
 type Seed struct {
 	Unit   *gen.Unit
 	Signal string // what it was kept for
+	Worth  int    // how often it is picked, beside others: at least 1
 	Picked int
 	Born   uint64 // batch number
 }
@@ -27,18 +29,26 @@ type Pool struct {
 // Len is the number of seeds.
 func (p *Pool) Len() int { return len(p.seeds) }
 
-// Add keeps a unit. When the pool is full the most used of the oldest quarter goes.
-func (p *Pool) Add(u *gen.Unit, signal string, born uint64) {
+// Add keeps a unit. When the pool is full, that one of the oldest half goes which was used most for what it
+// is worth: a seed ages by being picked, and a cheap one never crowds out a dear one.
+func (p *Pool) Add(u *gen.Unit, signal string, worth int, born uint64) {
 	if len(p.seeds) >= maxSeeds {
 		worst := 0
-		for i, s := range p.seeds[:len(p.seeds)/4] {
-			if s.Picked > p.seeds[worst].Picked {
+		for i, s := range p.seeds[:len(p.seeds)/2] {
+			if p.seeds[worst].before(s) {
 				worst = i
 			}
 		}
 		p.seeds = append(p.seeds[:worst], p.seeds[worst+1:]...)
 	}
-	p.seeds = append(p.seeds, &Seed{Unit: u, Signal: signal, Born: born})
+	p.seeds = append(p.seeds, &Seed{Unit: u, Signal: signal, Worth: max(worth, 1), Born: born})
+}
+
+// before tells whether s has more left to give than o. One more pick is counted, so that worth
+// tells between seeds that nobody used yet.
+func (s *Seed) before(o *Seed) bool {
+	a, b := (s.Picked+1)*o.Worth, (o.Picked+1)*s.Worth
+	return a < b || a == b && s.Born > o.Born
 }
 
 // Pick chooses a seed, nil when there is none: the better of three drawn ones.
@@ -49,7 +59,7 @@ func (p *Pool) Pick(r *rand.Rand) *Seed {
 			return nil
 		}
 		s := p.seeds[r.IntN(len(p.seeds))]
-		if best == nil || s.Picked < best.Picked || s.Picked == best.Picked && s.Born > best.Born {
+		if best == nil || s.before(best) {
 			best = s
 		}
 	}

@@ -26,6 +26,11 @@ const (
 	sigDebug     = "debug"     // new shape of a message in the reference's debug log
 )
 
+// worth says how often a seed is picked beside others, by its signal. Nearly every unit that is
+// generated afresh has a response that looks new; a block of source or a message that never came
+// before is rarer, and asymmetry rarest.
+var worth = map[string]int{sigAsymmetry: 8, sigCoverage: 6, sigDebug: 4, sigLog: 3, sigUpstream: 2, sigResponse: 1}
+
 // behaviour is one thing that a side did, without the accidents of the case.
 type behaviour struct{ signal, shape string }
 
@@ -88,7 +93,7 @@ func (c *Campaign) seed(u *gen.Unit, head gen.Head, signal string, hash, n uint6
 	text := (&gen.Batch{Head: head, Units: []*gen.Unit{u}}).Case().Print()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.pool.Add(u, signal, n)
+	c.pool.Add(u, signal, worth[signal], n)
 	c.state.SeedsBy[signal]++
 	if err := catalog.WriteFile(c.path("seeds", fmt.Sprintf("%016x.txtar", hash)), text); err != nil {
 		c.errs = append(c.errs, fmt.Errorf("campaign: keep a seed: %w", err))

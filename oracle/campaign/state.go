@@ -172,7 +172,7 @@ func (c *Campaign) loadSeeds() error {
 			return fmt.Errorf("campaign: %s: %w", f.Name(), err)
 		}
 		c.seen[hash] = true
-		c.pool.Add(b.Units[0], "resumed", 0)
+		c.pool.Add(b.Units[0], "resumed", 1, 0)
 	}
 	return nil
 }

@@ -40,6 +40,9 @@ type record struct {
 	Why     string
 }
 
+// mutated are the folders whose source is changed.
+var mutated = []string{"proxy/conf", "proxy/http", "proxy/module", "proxy/modules", "proxy/upstream"}
+
 type lab struct {
 	repo, dir, oracle string
 	baseline          [32]byte
@@ -53,9 +56,21 @@ func main() {
 	seed := flag.Uint64("seed", 1, "seed of the draw")
 	campaign := flag.Duration("campaign", time.Minute, "length of the campaign against a mutant that the scenarios let live")
 	out := flag.String("json", "", "also write the records to this file")
+	into := flag.String("into", "", "build one proxy with all n changes there, and its coverage build beside it; try nothing")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if *into != "" {
+		repo, err := os.Getwd()
+		if err == nil {
+			err = many(ctx, repo, *into, *n, *seed)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "mutants:", err)
+			os.Exit(3)
+		}
+		return
+	}
 	code, err := run(ctx, *n, *seed, *campaign, *out)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
@@ -68,7 +83,7 @@ func run(ctx context.Context, n int, seed uint64, campaign time.Duration, out st
 	if err != nil {
 		return 3, err
 	}
-	all, err := sites(repo, []string{"proxy/conf", "proxy/http", "proxy/module", "proxy/modules", "proxy/upstream"})
+	all, err := sites(repo, mutated)
 	if err != nil {
 		return 3, err
 	}
