@@ -45,6 +45,9 @@ func readBlock(cf *module.Conf, ctx *ConfCtx) error {
 			}
 		}
 	}
+	if err := addAbsentVariables(cf); err != nil {
+		return err
+	}
 	cf.Type = module.HTTPModule
 	cf.Where = module.HTTPMain
 	if err := cf.ReadBlock(); err != nil {
@@ -75,7 +78,10 @@ func readBlock(cf *module.Conf, ctx *ConfCtx) error {
 			}
 		}
 	}
-	return initVariables(cf, cmcf)
+	if err := initVariables(cf, cmcf); err != nil {
+		return err
+	}
+	return checkVariables(cf, cmcf)
 }
 
 func mergeServers(cf *module.Conf, cmcf *CoreMain, m *Module) error {

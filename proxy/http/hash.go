@@ -12,6 +12,7 @@ import (
 type HashLimits struct {
 	Name            string // map_hash, server_names_hash, …
 	Max, BucketSize int
+	Unused          int // names that count for the table's size and are not in it
 }
 
 const (
@@ -31,7 +32,7 @@ func (h HashLimits) Check(cf *module.Conf, keys []string) error {
 		log.Err(elog.Emerg, nil, "could not build %s, you should increase %s_max_size: %d", h.Name, h.Name, h.Max)
 		return module.ErrReported
 	}
-	if h.BucketSize > 65536-cacheLine {
+	if uint64(h.BucketSize) > 65536-cacheLine {
 		log.Err(elog.Emerg, nil, "could not build %s, too large %s_bucket_size: %d", h.Name, h.Name, h.BucketSize)
 		return module.ErrReported
 	}
@@ -48,8 +49,9 @@ func (h HashLimits) Check(cf *module.Conf, keys []string) error {
 		}
 	}
 	bucket := h.BucketSize - wordSize
-	size := max(len(keys)/(bucket/(2*wordSize)), 1)
-	if h.Max > 10000 && len(keys) > 0 && h.Max/len(keys) < 100 {
+	all := len(keys) + h.Unused
+	size := max(all/(bucket/(2*wordSize)), 1)
+	if h.Max > 10000 && all > 0 && h.Max/all < 100 {
 		size = h.Max - 1000
 	}
 	if !ev.Reserve(int64(uint64(h.Max)*2), log) {

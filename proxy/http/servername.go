@@ -320,7 +320,7 @@ func buildServerNames(cf *module.Conf, addr *ConfAddr) error {
 			}
 		}
 	}
-	table, err := b.Table(cf, HashLimits{"server_names_hash", cmcf.ServerNamesHashMaxSize, cmcf.ServerNamesHashBucketSize})
+	table, err := b.Table(cf, HashLimits{Name: "server_names_hash", Max: cmcf.ServerNamesHashMaxSize, BucketSize: cmcf.ServerNamesHashBucketSize})
 	if err != nil {
 		return err
 	}

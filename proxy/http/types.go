@@ -368,6 +368,8 @@ type Variable struct {
 	Data  any
 	Flags int
 	Index int
+
+	refused bool // of a module that is not there
 }
 
 const (

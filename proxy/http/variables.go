@@ -80,6 +80,9 @@ func VariableIndex(cf *module.Conf, name string) (int, error) {
 	}
 	cmcf := coreMainOf(cf)
 	low := strings.ToLower(name)
+	if v := cmcf.varKeys[low]; v != nil && v.refused {
+		return 0, cf.NotSupported("$" + name)
+	}
 	if i, ok := cmcf.varIndex[low]; ok {
 		return i, nil
 	}
