@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -226,11 +227,7 @@ func (c *Campaign) compare(cs *casefile.Case, b *gen.Batch, ref, cand *observe.O
 	}
 }
 
-var (
-	clientNumber = regexp.MustCompile(`client (\d+)`)
-	unitPort     = regexp.MustCompile(`\b20(\d\d)\d\b`)
-	unitName     = regexp.MustCompile(`\bu(\d\d)\b|\bu(\d\d)_`)
-)
+var clientNumber = regexp.MustCompile(`client (\d+)`)
 
 // slotOf tells which unit a mismatch belongs to.
 func slotOf(m diff.Mismatch) (int, bool) {
@@ -262,19 +259,53 @@ func firstDifference(a, b []byte) []byte {
 	return nil
 }
 
+// slotsIn lists the slots whose ports (20SSk) or names (uSS, uSS_x) stand in a text, ports first.
+// It is asked of every line of every log, and looks by hand.
 func slotsIn(text []byte) (out []int) {
-	add := func(s string) {
-		if n, err := strconv.Atoi(s); err == nil && !slices.Contains(out, n) {
+	out = scanSlots(text, '2', func(at int) (int, bool) {
+		if at+5 > len(text) || text[at+1] != '0' || !isDigit(text[at+4]) || at+5 < len(text) && isWord(text[at+5]) {
+			return 0, false
+		}
+		return two(text[at+2:])
+	}, out)
+	return scanSlots(text, 'u', func(at int) (int, bool) {
+		if at+3 > len(text) || at+3 < len(text) && text[at+3] != '_' && isWord(text[at+3]) {
+			return 0, false
+		}
+		return two(text[at+1:])
+	}, out)
+}
+
+// scanSlots calls slot at every word that begins with first, and adds what it finds.
+func scanSlots(text []byte, first byte, slot func(at int) (int, bool), out []int) []int {
+	for at := 0; at < len(text); at++ {
+		i := bytes.IndexByte(text[at:], first)
+		if i < 0 {
+			break
+		}
+		at += i
+		if at > 0 && isWord(text[at-1]) {
+			continue
+		}
+		if n, ok := slot(at); ok && !slices.Contains(out, n) {
 			out = append(out, n)
 		}
 	}
-	for _, m := range unitPort.FindAllSubmatch(text, -1) {
-		add(string(m[1]))
-	}
-	for _, m := range unitName.FindAllSubmatch(text, -1) {
-		add(string(m[1]) + string(m[2]))
-	}
 	return out
+}
+
+func two(b []byte) (int, bool) {
+	if !isDigit(b[0]) || !isDigit(b[1]) {
+		return 0, false
+	}
+	return int(b[0]-'0')*10 + int(b[1]-'0'), true
+}
+
+func isDigit(b byte) bool { return '0' <= b && b <= '9' }
+
+// isWord tells the bytes of a regular expression's \w, between which there is no \b.
+func isWord(b byte) bool {
+	return isDigit(b) || 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || b == '_'
 }
 
 // exchanges counts what a case asks for: every wait for a response, or for all that comes.

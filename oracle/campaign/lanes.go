@@ -1,6 +1,8 @@
 package campaign
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -89,19 +91,25 @@ func byUnit(o *observe.Observation) *observe.Observation {
 // sortLines sorts by unit, stably; lines of no unit come last, sorted by their text without
 // the numbers in it, which are times and counts.
 func sortLines[T any](lines []T, text func(T) string) {
-	slices.SortStableFunc(lines, func(a, b T) int {
-		x, y := unitOf(text(a)), unitOf(text(b))
-		if x != y {
-			if x == nobody || y == nobody {
-				return y - x
-			}
-			return x - y
+	type keyed struct {
+		line T
+		unit int
+		text string // of lines of no unit
+	}
+	list := make([]keyed, len(lines))
+	for i, l := range lines {
+		list[i] = keyed{line: l, unit: unitOf(text(l))}
+		if list[i].unit == nobody {
+			list[i].unit = gen.MaxUnits
+			list[i].text = digits.ReplaceAllString(text(l), "0")
 		}
-		if x != nobody {
-			return 0
-		}
-		return strings.Compare(digits.ReplaceAllString(text(a), "0"), digits.ReplaceAllString(text(b), "0"))
+	}
+	slices.SortStableFunc(list, func(a, b keyed) int {
+		return cmp.Or(cmp.Compare(a.unit, b.unit), strings.Compare(a.text, b.text))
 	})
+	for i := range list {
+		lines[i] = list[i].line
+	}
 }
 
 var digits = regexp.MustCompile(`\d+`)
@@ -122,6 +130,9 @@ var tempNumber = regexp.MustCompile(`\b0{3}\d{7}\b|\b0{10}\d{10}\b`)
 type counters map[int]map[int]int
 
 func (c counters) in(unit int, text []byte) []byte {
+	if !bytes.Contains(text, []byte("000")) {
+		return text
+	}
 	return tempNumber.ReplaceAllFunc(text, func(b []byte) []byte {
 		n, err := strconv.Atoi(string(b))
 		if err != nil {

@@ -18,21 +18,79 @@ const DefaultErrorLog = LogDir + "/error.log"
 
 // words of a configuration that decide how it is started and where its logs are.
 // A configuration is not parsed for this: a name in a comment that no log is
-// written to does no harm.
+// written to does no harm. Configurations of many blocks are long, and a search for the plain
+// name costs a fiftieth of one for the pattern, which is only tried where the name stands.
 var (
-	errorLogs  = regexp.MustCompile(`(?m)\berror_log\s+"?([^\s;"']+)`)
-	accessLogs = regexp.MustCompile(`(?m)\baccess_log\s+"?([^\s;"'$]+)`)
-	variable   = regexp.MustCompile(`\$\{?([a-z0-9_]+)`)
-	daemonWord = regexp.MustCompile(`(?m)(^|[\s;{}])daemon\s`)
+	errorLogs  = word{"error_log", regexp.MustCompile(`(?s)^.?\berror_log\s+"?([^\s;"']+)`)}
+	accessLogs = word{"access_log", regexp.MustCompile(`(?s)^.?\baccess_log\s+"?([^\s;"'$]+)`)}
+	daemonWord = word{"daemon", regexp.MustCompile(`^[\s;{}]?daemon\s`)}
 )
 
-// short marks what makes a server act by a timer within the time that a case plays: a timeout
-// of less than a second, a bound on a rate, a wait for a lock.
-var short = regexp.MustCompile(`\b\d{1,3}ms\b|limit_rate|limit_req|delay|cache_lock|flush=\d`)
+// word is a directive's name and the pattern of it with its argument, from the byte before the name.
+type word struct {
+	name    string
+	pattern *regexp.Regexp
+}
 
-// Short tells whether a configuration may have a server meet a timer while a case plays. One
-// that is taken for such without need costs time only.
-func Short(conf []byte) bool { return short.Match(conf) }
+// argumentMost is how far behind a name its argument is looked for: a path and blanks.
+const argumentMost = 5000
+
+// each calls f with the groups of every match until it answers false.
+func (w word) each(text []byte, f func(groups [][]byte) bool) {
+	for at := 0; ; at += len(w.name) {
+		i := bytes.Index(text[at:], []byte(w.name))
+		if i < 0 {
+			return
+		}
+		at += i
+		near := text[max(at-1, 0):min(at+len(w.name)+argumentMost, len(text))]
+		if m := w.pattern.FindSubmatchIndex(near); m != nil {
+			groups := make([][]byte, len(m)/2)
+			for g := range groups {
+				groups[g] = near[m[2*g]:m[2*g+1]]
+			}
+			if !f(groups) {
+				return
+			}
+		}
+	}
+}
+
+func (w word) in(text []byte) (found bool) {
+	w.each(text, func([][]byte) bool { found = true; return false })
+	return found
+}
+
+// shortWords make a server act by a timer within the time that a case plays: bounds on a rate, and
+// waits for a lock or a buffer.
+var shortWords = []string{"limit_rate", "limit_req", "delay", "cache_lock", "flush="}
+
+// Short tells whether a configuration may have a server meet a timer while a case plays: one of
+// those, or a time of less than a second. A configuration that is taken for such without need
+// costs time only.
+func Short(conf []byte) bool {
+	for _, w := range shortWords {
+		if bytes.Contains(conf, []byte(w)) {
+			return true
+		}
+	}
+	for at := 0; ; at += 2 {
+		i := bytes.Index(conf[at:], []byte("ms"))
+		if i < 0 {
+			return false
+		}
+		at += i
+		digits := 0
+		for digits < at && isDigit(conf[at-digits-1]) {
+			digits++
+		}
+		if 1 <= digits && digits <= 3 {
+			return true
+		}
+	}
+}
+
+func isDigit(b byte) bool { return '0' <= b && b <= '9' }
 
 // configurations are the texts that may hold directives: nginx.conf and every
 // file that is not under a folder of documents. Reading one too many is harmless.
@@ -47,12 +105,13 @@ func configurations(c *casefile.Case) [][]byte {
 }
 
 // logNames are the paths that the configuration names after word.
-func logNames(c *casefile.Case, word *regexp.Regexp) map[string]bool {
+func logNames(c *casefile.Case, w word) map[string]bool {
 	names := map[string]bool{}
 	for _, text := range configurations(c) {
-		for _, m := range word.FindAllSubmatch(text, -1) {
-			names[treePath(string(m[1]))] = true
-		}
+		w.each(text, func(groups [][]byte) bool {
+			names[treePath(string(groups[1]))] = true
+			return true
+		})
 	}
 	return names
 }
@@ -61,8 +120,20 @@ func logNames(c *casefile.Case, word *regexp.Regexp) map[string]bool {
 func variables(c *casefile.Case) []string {
 	seen := map[string]bool{}
 	for _, text := range configurations(c) {
-		for _, m := range variable.FindAllSubmatch(text, -1) {
-			seen[string(m[1])] = true
+		for at := bytes.IndexByte(text, '$'); at >= 0 && at < len(text); {
+			rest := bytes.TrimPrefix(text[at+1:], []byte("{"))
+			end := bytes.IndexFunc(rest, func(r rune) bool { return !(r == '_' || r >= 'a' && r <= 'z' || r >= '0' && r <= '9') })
+			if end < 0 {
+				end = len(rest)
+			}
+			if end > 0 && !seen[string(rest[:end])] {
+				seen[string(rest[:end])] = true
+			}
+			next := bytes.IndexByte(text[at+1:], '$')
+			if next < 0 {
+				break
+			}
+			at += 1 + next
 		}
 	}
 	return slices.Sorted(maps.Keys(seen))
@@ -108,9 +179,19 @@ func sortOut(o *observe.Observation, c *casefile.Case, files []engine.File) {
 	for _, f := range tree(c) {
 		was[f.Path] = f
 	}
+	own := map[string]bool{} // the oracle's sockets
+	for _, x := range c.Origins {
+		if path, ok := strings.CutPrefix(x.Addr, "unix:/cell/"); ok {
+			own[path] = true
+		}
+	}
+	given := map[string]bool{}
+	for i := range c.Files {
+		given[c.Files[i].Path] = true
+	}
 	for _, f := range files {
-		if slices.ContainsFunc(c.Origins, func(x casefile.Origin) bool { return x.Addr == "unix:/cell/"+f.Path }) {
-			continue // the oracle's own
+		if own[f.Path] {
+			continue
 		}
 		inLogs := strings.HasPrefix(f.Path, LogDir+"/") || strings.HasPrefix(f.Path, "/var/log/")
 		switch {
@@ -118,7 +199,7 @@ func sortOut(o *observe.Observation, c *casefile.Case, files []engine.File) {
 			o.Tree = append(o.Tree, state(f, was))
 		case isError[f.Path]:
 			o.Errors = append(o.Errors, entries(f.Path, f.Data)...)
-		case isAccess[f.Path] || inLogs && c.File(f.Path) == nil:
+		case isAccess[f.Path] || inLogs && !given[f.Path]:
 			o.Access[f.Path] = f.Data
 		default:
 			o.Tree = append(o.Tree, state(f, was))
