@@ -325,7 +325,7 @@ type Request struct {
 	RequestBodyInSingleBuf, RequestBodyInFileOnly, RequestBodyInPersistentFile bool
 	RequestBodyInCleanFile, RequestBodyFileGroupAccess, RequestBodyNoBuffering bool
 	SubrequestInMemory, Waited, Cached, GzipTested, GzipOK, GzipVary           bool
-	RealloCaptures, BypassCache, NoCache, LimitConnStatus                      bool
+	RealloCaptures, BypassCache, NoCache                                       bool
 	Pipeline, Chunked, HeaderOnly, ExpectTrailers, KeepAlive, LingeringClose   bool
 	DiscardBody, ReadingBody, Internal, ErrorPage, FilterFinalize, PostAction  bool
 	RequestComplete, RequestOutput, HeaderSent, ResponseSent, ExpectTested     bool
@@ -335,6 +335,7 @@ type Request struct {
 	PreserveBody, AllowRanges, SingleRange, DisableNotModified                 bool
 	SubrequestRanges                                                           bool
 	StatRegular, IgnoreContentEncoding, BufferedPostpone                       bool
+	LimitConnStatus, LimitReqStatus                                            uint8 // of their modules; 0: not looked at
 	Buffered                                                                   int
 	stat                                                                       statKind
 }

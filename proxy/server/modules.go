@@ -18,6 +18,8 @@ import (
 	"nginxoracle/proxy/modules/header_count"
 	"nginxoracle/proxy/modules/headers"
 	"nginxoracle/proxy/modules/index"
+	"nginxoracle/proxy/modules/limit_conn"
+	"nginxoracle/proxy/modules/limit_req"
 	"nginxoracle/proxy/modules/log"
 	main_ "nginxoracle/proxy/modules/main"
 	mapmod "nginxoracle/proxy/modules/map"
@@ -66,7 +68,8 @@ var httpModules = []*http.Module{
 	// auth_request
 	auth_basic.Module,
 	access.Module,
-	// limit_conn, limit_req
+	limit_conn.Module,
+	limit_req.Module,
 	realip.Module,
 	geo.Module,
 	mapmod.Module,
