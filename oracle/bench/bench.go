@@ -22,16 +22,14 @@ type Workload struct {
 	Conf string // the http block's content; {PORT}, {ORIGIN}, {ROOT} are filled in
 	Host string
 	Path string
-	// Body is the exact response body; nil means "any", which no workload uses.
-	Body []byte
+	Body []byte // the exact response body
 	// Fresh opens a connection for each request.
 	Fresh bool
 	// Origin is the body size that the workload's origin answers with; 0 = it has none.
 	Origin int
 	// Kind says which measurement the row takes.
-	Kind Kind
-	// Sum is a second body of equal standing (routing answers), unused when nil.
-	Conns int
+	Kind  Kind
+	Conns int // of Idle
 }
 
 // Kind is the way a workload is measured.
@@ -39,6 +37,7 @@ type Kind int
 
 const (
 	Throughput Kind = iota // wrk, closed loop; CPU, system calls, memory, open-loop latency
+	OneByOne               // one connection, one request at a time: a latency, not a throughput
 	Idle                   // memory of an idle connection
 	Reload                 // failed requests while the configuration is reloaded
 	Startup                // time to load a large configuration
@@ -70,7 +69,8 @@ type Sample struct {
 // CPU is microseconds of CPU a request.
 func (s Sample) CPU() float64 { return (s.UserUs + s.SystemUs) / float64(s.Requests) }
 
-// Latency is of the open-loop run, in microseconds, from the time a request was due.
+// Latency is in microseconds: of the open-loop run from the time a request was due, of the one-by-one run
+// (Rate 0) from the time it was sent.
 type Latency struct {
 	Rate           int // requests a second asked for
 	P50, P99, P999 int64
@@ -81,7 +81,8 @@ type Latency struct {
 // Side is what was measured of one server in one workload.
 type Side struct {
 	Samples  []Sample
-	Syscalls float64 // a request, by launching under strace; <= 0 = no number
+	Closed   []Latency // OneByOne: one a pair
+	Syscalls float64   // a request, by launching under strace; <= 0 = no number
 	Latency  Latency
 	Value    float64 // Idle: bytes a connection; Startup: seconds; Reload: failed requests
 	Values   []float64

@@ -32,6 +32,15 @@ func (r Row) Print(w io.Writer) {
 	for _, f := range r.Figures {
 		fmt.Fprintf(w, "  %s: %s\n", r.Workload, f)
 	}
+	if len(r.Ref.Samples) > 0 {
+		fmt.Fprintf(w, "  %s: load by wrk -t1 -c32, closed loop\n", r.Workload)
+	}
+	for i, s := range [][]Latency{r.Ref.Closed, r.Cand.Closed} {
+		for _, l := range s {
+			fmt.Fprintf(w, "  %s: %-5s latency one by one (own generator, not a throughput): p50 %d µs, p99 %d µs, p99.9 %d µs\n",
+				r.Workload, []string{"nginx", "proxy"}[i], l.P50, l.P99, l.P999)
+		}
+	}
 	side := func(name string, s Side) {
 		if len(s.Samples) == 0 {
 			return
@@ -43,6 +52,9 @@ func (r Row) Print(w io.Writer) {
 			fmt.Fprintf(w, "; %.2f system calls a request (strace)", s.Syscalls)
 		} else {
 			fmt.Fprintf(w, "; NO NUMBER for system calls: %s", s.Why)
+		}
+		if s.Latency.Rate == 0 {
+			fmt.Fprint(w, "; no latency: the open-loop generator keeps its connections")
 		}
 		if s.Latency.Rate > 0 {
 			fmt.Fprintf(w, "; latency open loop at %d/s (own generator): p50 %d µs, p99 %d µs, p99.9 %d µs", s.Latency.Rate, s.Latency.P50, s.Latency.P99, s.Latency.P999)

@@ -123,7 +123,8 @@ func sockaddr(addr string) (*syscall.SockaddrInet4, error) {
 	return &syscall.SockaddrInet4{Addr: [4]byte{a, b, c, d}, Port: port}, nil
 }
 
-// OpenLoopJob asks for requests at a fixed rate, whether or not the server keeps up.
+// OpenLoopJob asks for requests at a fixed rate, whether or not the server keeps up; at rate 0 for one
+// request at a time.
 type OpenLoopJob struct {
 	Addr    string
 	Request []byte
@@ -146,6 +147,9 @@ func OpenLoop(in io.Reader, out io.Writer) error {
 	sa, err := sockaddr(job.Addr)
 	if err != nil {
 		return err
+	}
+	if job.Rate == 0 {
+		return oneByOne(job, sa, out)
 	}
 	type conn struct {
 		fd   int
@@ -241,4 +245,41 @@ func OpenLoop(in io.Reader, out io.Writer) error {
 	}
 	lat.P50, lat.P99, lat.P999 = hist.ValueAtQuantile(50), hist.ValueAtQuantile(99), hist.ValueAtQuantile(99.9)
 	return json.NewEncoder(out).Encode(lat)
+}
+
+// oneByOne sends the next request when the last one has been answered: what it measures is a latency
+// without any waiting, and says nothing of throughput.
+func oneByOne(job OpenLoopJob, sa *syscall.SockaddrInet4, out io.Writer) error {
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	if err := syscall.Connect(fd, sa); err != nil {
+		return fmt.Errorf("connect %s: %w", job.Addr, err)
+	}
+	if err := syscall.SetsockoptInt(fd, syscall.IPPROTO_TCP, syscall.TCP_NODELAY, 1); err != nil {
+		return err
+	}
+	hist := hdrhistogram.New(1, 60_000_000_000, 3) // nanoseconds
+	buf := make([]byte, 1<<20)
+	for begin := time.Now(); time.Since(begin).Seconds() < job.Seconds; {
+		sent := time.Now()
+		if n, err := syscall.Write(fd, job.Request); err != nil || n != len(job.Request) {
+			return fmt.Errorf("one by one: send: %d bytes, %v", n, err)
+		}
+		for got := 0; got < job.Length; {
+			n, err := syscall.Read(fd, buf)
+			if err == syscall.EINTR {
+				continue
+			}
+			if got += n; n <= 0 || err != nil || got > job.Length {
+				return fmt.Errorf("one by one: %d bytes of a response of %d (%v)", got, job.Length, err)
+			}
+		}
+		if err := hist.RecordValue(max(time.Since(sent).Nanoseconds(), 1)); err != nil {
+			return err
+		}
+	}
+	us := func(q float64) int64 { return hist.ValueAtQuantile(q) / 1000 }
+	return json.NewEncoder(out).Encode(Latency{P50: us(50), P99: us(99), P999: us(99.9)})
 }

@@ -142,7 +142,7 @@ func (r *runner) workload(ctx context.Context, w Workload) (row Row, err error) 
 		if err != nil {
 			return row, err
 		}
-		defer o.stop()
+		defer o.kill()
 		if err := o.wait(ctx, p.originAddr()); err != nil {
 			return row, err
 		}
@@ -155,6 +155,8 @@ func (r *runner) workload(ctx context.Context, w Workload) (row Row, err error) 
 	switch w.Kind {
 	case Throughput:
 		err = r.throughput(ctx, w, p, &row)
+	case OneByOne:
+		err = r.oneByOne(ctx, w, p, &row)
 	case Idle:
 		err = r.idleConns(ctx, w, p, &row)
 	case Reload:
@@ -297,8 +299,8 @@ func (r *runner) judge(w Workload, row *Row) {
 			}
 			row.Figures = append(row.Figures, f)
 		default:
-			name := map[string]string{"memory": "memory an idle connection", "failed": "failed requests", "time": "-t, 10,000 lines"}[t.Figure]
-			unit := map[string]string{"memory": "B", "failed": "", "time": "ms"}[t.Figure]
+			name := map[string]string{"memory": "memory an idle connection", "failed": "failed requests", "time": "-t, 10,000 lines", "latency": "latency p50, one by one"}[t.Figure]
+			unit := map[string]string{"memory": "B", "failed": "", "time": "ms", "latency": "µs"}[t.Figure]
 			row.Figures = append(row.Figures, figure(t, name, unit, row.Ref.Values, row.Cand.Values, why))
 		}
 	}

@@ -68,6 +68,15 @@ func (p *process) stop() error {
 	}
 }
 
+// kill ends what has nothing to finish: the origin.
+func (p *process) kill() error {
+	if err := p.cmd.Process.Kill(); err != nil {
+		return fmt.Errorf("kill %s: %w", p.cmd.Args[0], err)
+	}
+	p.cmd.Wait()
+	return nil
+}
+
 func last(s string) string {
 	s = strings.TrimSpace(s)
 	return s[strings.LastIndexByte(s, '\n')+1:]

@@ -58,6 +58,28 @@ func (r *runner) idleConns(ctx context.Context, w Workload, p place, row *Row) e
 	return nil
 }
 
+// oneByOne measures the latency of one connection that sends a request when the last one has been answered.
+func (r *runner) oneByOne(ctx context.Context, w Workload, p place, row *Row) error {
+	for range r.opt.Pairs {
+		for _, s := range r.sides(row) {
+			err := r.with(ctx, p, s.Server, func(int) error {
+				length, err := w.verify(p.addr(), 100)
+				if err != nil {
+					return err
+				}
+				l, err := r.openLoop(ctx, w, p.addr(), length, 0)
+				s.Closed = append(s.Closed, l)
+				s.Values = append(s.Values, float64(l.P50))
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // reload sends HUP ten times under load of new connections and counts the requests that failed:
 // any error, a short response, a wrong byte.
 func (r *runner) reload(ctx context.Context, w Workload, p place, row *Row) error {
