@@ -11,9 +11,24 @@ type dates struct {
 // HTTPTime appends an IMF-fixdate, in GMT, from 1970 to 9999 (RFC 9110, 5.6.7; ngx_http_time,
 // ngx_gmtime).
 func HTTPTime(b []byte, sec int64) []byte {
-	sec = min(max(sec, 0), 253402300799)
-	return time.Unix(sec, 0).UTC().AppendFormat(b, "Mon, 02 Jan 2006 15:04:05 GMT")
+	t := time.Unix(min(max(sec, 0), 253402300799), 0).UTC()
+	year, month, day := t.Date()
+	hour, min, s := t.Clock()
+	two := func(b []byte, n int, end byte) []byte { return append(b, byte('0'+n/10), byte('0'+n%10), end) }
+	b = append(append(b, days[3*int(t.Weekday()):][:3]...), ", "...)
+	b = two(b, day, ' ')
+	b = append(append(b, months[3*(int(month)-1):][:3]...), ' ')
+	b = append(b, byte('0'+year/1000), byte('0'+year/100%10))
+	b = two(b, year%100, ' ')
+	b = two(b, hour, ':')
+	b = two(b, min, ':')
+	return append(two(b, s, ' '), "GMT"...)
 }
+
+const (
+	days   = "SunMonTueWedThuFriSat"
+	months = "JanFebMarAprMayJunJulAugSepOctNovDec"
+)
 
 // HTTPDate is the Date of the present second; do not keep it beyond the turn.
 func (l *Loop) HTTPDate() []byte {

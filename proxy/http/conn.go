@@ -238,15 +238,14 @@ func createRequest(c *ev.Conn) *Request {
 	headers, out, trailers := r.HeadersIn.Headers[:0], r.HeadersOut.Headers[:0], r.HeadersOut.Trailers[:0]
 	ctx, vars, hdr, uri := r.ctx, r.Variables, r.hdr, r.uriBuf
 	cleanup, posted, capt := r.cleanup[:0], r.posted[:0], r.Captures[:0]
-	*r = Request{
-		pool: keep, HC: hc, Conn: c, Log: c.Log,
-		MainConf: hc.ConfCtx.Main, SrvConf: hc.ConfCtx.Srv,
-		ReadHandler: BlockReading,
-		Method:      UNKNOWN, Version: HTTP10,
-		Count: 1, URIChanges: maxURIChanges + 1, Subrequests: maxSubrequests + 1,
-		State: StateReadingRequest,
-		hdr:   hdr, uriBuf: uri, cleanup: cleanup, posted: posted, Captures: capt,
-	}
+	*r = Request{} // and then field by field: a literal would be made elsewhere and copied
+	r.pool, r.HC, r.Conn, r.Log = keep, hc, c, c.Log
+	r.MainConf, r.SrvConf = hc.ConfCtx.Main, hc.ConfCtx.Srv
+	r.ReadHandler = BlockReading
+	r.Method, r.Version = UNKNOWN, HTTP10
+	r.Count, r.URIChanges, r.Subrequests = 1, maxURIChanges+1, maxSubrequests+1
+	r.State = StateReadingRequest
+	r.hdr, r.uriBuf, r.cleanup, r.posted, r.Captures = hdr, uri, cleanup, posted, capt
 	r.HeadersIn.Headers, r.HeadersOut.Headers, r.HeadersOut.Trailers = headers, out, trailers
 	r.HeadersIn.ContentLengthN, r.HeadersIn.KeepAliveN = -1, -1
 	r.HeadersOut.ContentLengthN, r.HeadersOut.LastModifiedTime = -1, -1
