@@ -3,6 +3,7 @@ package server
 import (
 	"os"
 	"runtime"
+	"strings"
 
 	"nginxoracle/proxy/elog"
 	"nginxoracle/proxy/ev"
@@ -145,7 +146,7 @@ func (w *worker) becomeWorker(m *main_.Conf) {
 	}
 	if m.WorkDir.V != "" {
 		// Before the rights are gone, for having a folder of one's own may need them.
-		if err := ev.OwnFolder(); err != nil {
+		if err := ev.OwnFolder(); err != nil && !w.absolute() {
 			log.Err(elog.Alert, err, "unshare() failed")
 		}
 	}
@@ -169,6 +170,17 @@ func (w *worker) becomeWorker(m *main_.Conf) {
 			fatal()
 		}
 	}
+}
+
+// absolute reports whether the master's own paths would survive that a worker takes the whole process
+// to another folder, as it does where a system (a container's seccomp profile) forbids unshare().
+func (w *worker) absolute() bool {
+	for _, path := range []string{w.cycle.Prefix, w.cycle.ConfFile, os.Args[0]} {
+		if !strings.HasPrefix(path, "/") {
+			return false
+		}
+	}
+	return true
 }
 
 // listen makes the loop and puts the sockets into it (ngx_event_process_init).
