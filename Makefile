@@ -9,7 +9,7 @@ FUZZ     ?= $(if $(SEED),--seed $(SEED))
 # Static programs: the oracle's own binary is process 1 of a container that has no loader for it.
 export CGO_ENABLED := 0
 
-.PHONY: build test unit lint fuzz faults clean bin/oracle bin/proxy bin/proxy-cover
+.PHONY: build test unit lint fuzz fuzz-go faults clean bin/oracle bin/proxy bin/proxy-cover
 
 build: bin/oracle bin/proxy
 
@@ -30,6 +30,15 @@ test: build lint unit
 	bin/oracle replay scenarios
 	bin/oracle findings --check
 	$(GO) run ./tools/faults -kills 4
+
+# Go's own engine on every parser of the proxy and of the oracle, and on the generator.
+FUZZTIME ?= 3s
+fuzz-go:
+	@for p in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
+		for t in $$(grep -ho '^func Fuzz[A-Za-z0-9]*' $$p/*_test.go | cut -c6-); do \
+			echo "$$p $$t"; $(GO) test -run '^$$' -fuzz "^$$t\$$" -fuzztime $(FUZZTIME) $$p || exit 1; \
+		done; \
+	done
 
 # A campaign whose processes are killed at random moments; the nightly run kills 50.
 faults: build

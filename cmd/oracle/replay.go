@@ -30,6 +30,7 @@ type replayOptions struct {
 	Show          bool
 	Verbose       bool
 	Jobs          int
+	Record        string // folder that the outcomes are written to
 }
 
 func newReplay(o *options) *cobra.Command {
@@ -54,6 +55,7 @@ if that differs from itself, the case is unstable and not a finding.`,
 	f.BoolVar(&ro.ReferenceOnly, "reference-only", false, "run the reference twice and compare it with itself")
 	f.BoolVar(&ro.Show, "show", false, "print what was observed")
 	f.BoolVarP(&ro.Verbose, "verbose", "v", false, "print a line for cases that agree too")
+	f.StringVar(&ro.Record, "record", "", "also write the outcomes to this folder, for oracle report")
 	f.IntVar(&ro.Jobs, "jobs", 2, "cases run at the same time, each with cells of its own")
 	return cmd
 }
@@ -93,11 +95,20 @@ func replay(cmd *cobra.Command, o *replayOptions, args []string) error {
 		}
 	}
 	out := &printer{w: cmd.OutOrStdout(), o: o, style: styleOf(cmd.OutOrStdout()), few: len(cases) <= 20}
+	var views []report.JSON
 	runAll(cmd.Context(), pair, cases, o, func(r outcome) {
 		t.add(r)
 		out.print(r)
+		if o.Record != "" {
+			views = append(views, r.view(o).JSON())
+		}
 	})
 	t.took = time.Since(began)
+	if o.Record != "" {
+		if err := record(o.Record, recording{Views: views, Summary: t.String(), Code: t.code(), Masks: t.masks}); err != nil {
+			return exit.Wrap(exit.Rig, fmt.Errorf("replay: %w", err))
+		}
+	}
 	if o.JSON {
 		if err := json.NewEncoder(cmd.OutOrStdout()).Encode(t.json()); err != nil {
 			return exit.Errorf(exit.Rig, "replay: write: %w", err)

@@ -27,6 +27,7 @@ var commands = []func(*options) *cobra.Command{
 	newFindings,
 	newCoverage,
 	newExplain,
+	newReport,
 	newBench,
 	newBenchRole,
 	newImage,

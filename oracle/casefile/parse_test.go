@@ -178,6 +178,19 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add(text)
 	f.Add([]byte(conf))
+	for _, pattern := range []string{"../../corpus/*.txtar", "../../scenarios/*/a*.txtar"} {
+		list, err := filepath.Glob(pattern)
+		if err != nil || len(list) == 0 {
+			f.Fatalf("no seeds in %s: %v", pattern, err)
+		}
+		for _, name := range list {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(text)
+		}
+	}
 	f.Add([]byte("## x\r\nk:v\n" + conf + "-- a --\n\r\n-- origin 127.0.0.1:1 --\nconnection\nconnection\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		c, err := Parse("f", text)

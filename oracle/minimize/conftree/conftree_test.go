@@ -1,9 +1,12 @@
 package conftree
 
 import (
+	"path/filepath"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"nginxoracle/oracle/casefile"
 )
 
 func TestParsePrintKeepsTokens(t *testing.T) {
@@ -43,6 +46,17 @@ func TestQuoteValueRoundTrip(t *testing.T) {
 // Whatever parses prints to something that parses to the same tokens again.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte("http { server { return 200 \"a;{} \\\"$x\"; set $y '${z}#'; } }"))
+	list, err := filepath.Glob("../../../corpus/*.txtar")
+	if err != nil || len(list) == 0 {
+		f.Fatalf("no seeds: %v", err)
+	}
+	for _, name := range list {
+		c, err := casefile.Load(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(c.File("nginx.conf").Data)
+	}
 	f.Add([]byte("a b c; # d\ne { f; }"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		list, err := Parse(text)
