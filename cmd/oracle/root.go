@@ -27,6 +27,7 @@ var commands = []func(*options) *cobra.Command{
 	newFindings,
 	newCoverage,
 	newExplain,
+	newCheck,
 	newReport,
 	newBench,
 	newBenchRole,

@@ -99,8 +99,8 @@ func counts(m map[string]int) []Fact {
 	return out
 }
 
-// piece is a text in three: what both sides have, where they differ, the rest of it.
-type piece struct{ Same, Other string }
+// piece is a text in three: what both sides have, the line where they differ first, the rest.
+type piece struct{ Same, Other, Rest string }
 
 // cutText divides two escaped texts where they differ first.
 func cutText(m JSONMismatch) [2]piece {
@@ -111,5 +111,14 @@ func cutText(m JSONMismatch) [2]piece {
 	for n > 0 && n < len(m.Reference) && m.Reference[n]&0xc0 == 0x80 { // not inside of a letter
 		n--
 	}
-	return [2]piece{{m.Reference[:n], m.Reference[n:]}, {m.Candidate[:n], m.Candidate[n:]}}
+	return [2]piece{pieceOf(m.Reference, n), pieceOf(m.Candidate, n)}
+}
+
+func pieceOf(s string, n int) piece {
+	other, rest := s[n:], ""
+	if i := strings.Index(other, `\n`); i >= 0 {
+		other, rest = other[:i+2], other[i+2:]
+	}
+	lines := strings.NewReplacer(`\n`, "\\n\n").Replace // a line of the text is a line of the page
+	return piece{lines(s[:n]), lines(other), lines(rest)}
 }
