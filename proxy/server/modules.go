@@ -25,6 +25,7 @@ import (
 	mapmod "nginxoracle/proxy/modules/map"
 	"nginxoracle/proxy/modules/mirror"
 	"nginxoracle/proxy/modules/not_modified"
+	"nginxoracle/proxy/modules/plain"
 	"nginxoracle/proxy/modules/proxy"
 	"nginxoracle/proxy/modules/random_index"
 	"nginxoracle/proxy/modules/range_filter"
@@ -76,7 +77,7 @@ var httpModules = []*http.Module{
 	split_clients.Module,
 	referer.Module,
 	rewrite.Module,
-	// ssl
+	plain.Module, // ssl: its variables
 	proxy.Module,
 	// fastcgi, uwsgi, scgi, grpc, memcached
 	empty_gif.Module,
