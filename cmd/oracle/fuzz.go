@@ -28,6 +28,7 @@ type fuzzOptions struct {
 	Jobs, Units, Wrong       int
 	Dir, Corpus              string
 	NoFeedback, Versus, Self bool
+	StopAtFirst              bool
 	Profile                  string
 }
 
@@ -53,11 +54,12 @@ same command goes on where it was.`,
 	f.Uint64Var(&fo.Seed, "seed", 0, "seed; 0: the one of --dir, or the clock's")
 	f.Uint64Var(&fo.Cases, "cases", 0, "batches to run (0: no bound)")
 	f.IntVar(&fo.Jobs, "jobs", 2, "pairs of cells that run at the same time")
-	f.IntVar(&fo.Units, "units", 48, "generated server groups in one batch")
+	f.IntVar(&fo.Units, "units", 100, "generated server groups in one batch")
 	f.IntVar(&fo.Wrong, "wrong", 8, "wrong configurations beside each batch")
 	f.StringVar(&fo.Dir, "dir", "", "the campaign's state (default: campaign/CANDIDATE)")
 	f.StringVar(&fo.Corpus, "corpus", "corpus", "where findings are filed")
 	f.BoolVar(&fo.NoFeedback, "no-feedback", false, "generate blindly: keep no seeds")
+	f.BoolVar(&fo.StopAtFirst, "stop-at-first", false, "end at the first mismatch that comes again, without shrinking or filing it")
 	f.BoolVar(&fo.Versus, "compare-feedback", false, "run two campaigns side by side, steered and blind, and print what each saw; files nothing")
 	f.BoolVar(&fo.Self, "reference-vs-reference", false, "the candidate is the reference: what differs is the rig's or its own wavering")
 	f.DurationVar(&fo.Shrink, "shrink", 20*time.Second, "time to shrink one case")
@@ -95,7 +97,7 @@ func fuzz(cmd *cobra.Command, o *fuzzOptions) error {
 	}
 	cfg := campaign.Config{
 		Dir: o.Dir, Corpus: o.Corpus, Seed: o.Seed, Duration: o.Duration, Batches: o.Cases, Jobs: o.Jobs, Units: o.Units, Wrong: o.Wrong,
-		Feedback: !o.NoFeedback, Self: o.Self, Shrink: minimize.Budget{Time: o.Shrink}, Drain: o.Drain, Compare: diff.Compare,
+		Feedback: !o.NoFeedback, Self: o.Self, StopAtFirst: o.StopAtFirst, Shrink: minimize.Budget{Time: o.Shrink}, Drain: o.Drain, Compare: diff.Compare,
 		OpenRef:  func(ctx context.Context) (engine.Cell, error) { return engine.Open(ctx, pair.Reference) },
 		OpenCand: func(ctx context.Context) (engine.Cell, error) { return engine.Open(ctx, pair.Candidate) },
 	}

@@ -20,6 +20,7 @@ type outcome struct {
 	ref, cand *observe.Observation
 	err       error // the rig broke
 	expected  expectation
+	skipped   bool // never run
 }
 
 // expectation is what a case that is kept as a recorded divergence has turned out to be.

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -29,6 +30,7 @@ type replayOptions struct {
 	ReferenceOnly bool
 	Show          bool
 	Verbose       bool
+	FailFast      bool
 	Jobs          int
 	Record        string // folder that the outcomes are written to
 }
@@ -56,6 +58,7 @@ if that differs from itself, the case is unstable and not a finding.`,
 	f.BoolVar(&ro.Show, "show", false, "print what was observed")
 	f.BoolVarP(&ro.Verbose, "verbose", "v", false, "print a line for cases that agree too")
 	f.StringVar(&ro.Record, "record", "", "also write the outcomes to this folder, for oracle report")
+	f.BoolVar(&ro.FailFast, "fail-fast", false, "begin no further case once one differs")
 	f.IntVar(&ro.Jobs, "jobs", 2, "cases run at the same time, each with cells of its own")
 	return cmd
 }
@@ -97,6 +100,10 @@ func replay(cmd *cobra.Command, o *replayOptions, args []string) error {
 	out := &printer{w: cmd.OutOrStdout(), o: o, style: styleOf(cmd.OutOrStdout()), few: len(cases) <= 20}
 	var views []report.JSON
 	runAll(cmd.Context(), pair, cases, o, func(r outcome) {
+		if r.skipped {
+			t.skipped++
+			return
+		}
 		t.add(r)
 		out.print(r)
 		if o.Record != "" {
@@ -155,6 +162,7 @@ func runAll(ctx context.Context, pair reference.Pair, cases []*casefile.Case, o 
 		results[i] = make(chan outcome, 1)
 	}
 	var workers sync.WaitGroup
+	var enough atomic.Bool
 	for range min(o.Jobs, len(cases)) {
 		workers.Add(1)
 		go func() {
@@ -162,12 +170,20 @@ func runAll(ctx context.Context, pair reference.Pair, cases []*casefile.Case, o 
 			j := &judge{pair: pair, alone: o.ReferenceOnly}
 			defer j.close()
 			for i := range todo {
-				results[i] <- j.run(ctx, cases[i])
+				r := j.run(ctx, cases[i])
+				if o.FailFast && r.result.Verdict == diff.Differ && r.expected == ordinary {
+					enough.Store(true)
+				}
+				results[i] <- r
 			}
 		}()
 	}
 	go func() {
 		for i := range cases {
+			if enough.Load() {
+				results[i] <- outcome{c: cases[i], skipped: true}
+				continue
+			}
 			todo <- i
 		}
 		close(todo)
@@ -184,6 +200,7 @@ type tally struct {
 	recorded int // divergences that are exactly as recorded
 	stale    int // recorded divergences that no longer are
 	wrong    int // files that are no cases
+	skipped  int // not run: another one differed, with --fail-fast
 	timeouts int
 	masks    map[string]int
 	took     time.Duration
@@ -245,6 +262,8 @@ func (t *tally) String() string {
 	part(t.recorded, "as recorded")
 	part(t.stale, "stale")
 	part(t.wrong, "wrong files")
+	part(t.skipped, "not run")
+	total += t.skipped
 	part(t.timeouts, "last-resort timeouts used")
 	s := fmt.Sprintf("%d cases", total)
 	if total == 1 {

@@ -39,9 +39,12 @@ type Config struct {
 	Measure    bool   // count what the signals show, Feedback or not; for comparing the two
 	GuideEvery uint64 // period of the instruments in batches; 0: guideEvery
 	NoTriage   bool   // only count what differs
-	Self       bool   // the candidate is the reference too: every mismatch is the rig's or the reference's
-	Shrink     minimize.Budget
-	Drain      time.Duration // how long to go on with pending cases after the end
+	// StopAtFirst ends the campaign at the first mismatch that comes again and is no recorded
+	// divergence; it is neither shrunk nor filed, and stays among the pending cases.
+	StopAtFirst bool
+	Self        bool // the candidate is the reference too: every mismatch is the rig's or the reference's
+	Shrink      minimize.Budget
+	Drain       time.Duration // how long to go on with pending cases after the end
 
 	OpenRef, OpenCand func(ctx context.Context) (engine.Cell, error)
 	OpenCover         func(ctx context.Context) (engine.Cell, error) // the candidate's coverage build; nil: there is none
@@ -70,6 +73,9 @@ type Campaign struct {
 	pending []*pendingCase
 	cores   map[string]int // findings and pending cases of this campaign, by core
 	catalog *catalog.Catalog
+	saved   time.Time     // when a batch saved the state last
+	stop    func()        // ends the campaign
+	stopped bool          // by a confirmed mismatch, see Config.StopAtFirst
 	triage  time.Duration // spent shrinking
 	memory  [2]int64      // resident bytes at start, now
 	errs    []error
@@ -113,6 +119,7 @@ func (c *Campaign) Run(ctx context.Context) (Summary, error) {
 	c.memory[0] = resident()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	c.stop = cancel
 	stopProgress := c.progressLoop()
 	var wg sync.WaitGroup
 	for i := range c.cfg.Jobs {
@@ -167,7 +174,7 @@ func (c *Campaign) next() task {
 	if len(c.pending) > 0 && !c.cfg.NoTriage {
 		fair := c.triage < elapsed*time.Duration(c.cfg.Jobs)*4/10
 		drain := over && c.cfg.Now().Sub(c.ended) < c.cfg.Drain
-		if fair && !over || drain {
+		if (fair || c.cfg.StopAtFirst) && !over || drain {
 			p := c.pending[0]
 			c.pending = c.pending[1:]
 			return task{pending: p}
@@ -217,7 +224,7 @@ func (c *Campaign) work(ctx context.Context, job int) error {
 		if err := c.stage("wrong", func() error { return c.wrongOnes(ctx, rig, g, t.batch) }); err != nil {
 			return err
 		}
-		if err := c.saveNow(); err != nil {
+		if err := c.saveSometimes(); err != nil {
 			return err
 		}
 	}

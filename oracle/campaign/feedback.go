@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"hash/fnv"
+	"os"
 	"sort"
 	"strings"
 
 	"nginxoracle/fuzz/gen"
 	"nginxoracle/oracle/casefile"
-	"nginxoracle/oracle/catalog"
 	"nginxoracle/oracle/observe"
 	"nginxoracle/oracle/triage"
 )
@@ -95,7 +95,14 @@ func (c *Campaign) seed(u *gen.Unit, head gen.Head, signal string, hash, n uint6
 	defer c.mu.Unlock()
 	c.pool.Add(u, signal, worth[signal], n)
 	c.state.SeedsBy[signal]++
-	if err := catalog.WriteFile(c.path("seeds", fmt.Sprintf("%016x.txtar", hash)), text); err != nil {
+	// Not synced: a campaign keeps hundreds in its first seconds, and a seed that a power cut loses is
+	// found again. The rename keeps a kill from leaving half a file.
+	name := c.path("seeds", fmt.Sprintf("%016x.txtar", hash))
+	err := os.WriteFile(name+".part", text, 0o644)
+	if err == nil {
+		err = os.Rename(name+".part", name)
+	}
+	if err != nil {
 		c.errs = append(c.errs, fmt.Errorf("campaign: keep a seed: %w", err))
 	}
 }

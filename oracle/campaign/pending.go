@@ -130,16 +130,22 @@ func (c *Campaign) triageCase(ctx context.Context, rig *cells, p *pendingCase) e
 	}
 	var fate string
 	var err error
-	if rep.Outcome == triage.Gone && p.crowd != nil {
+	ended := c.ends(p, rep)
+	if ended {
+		fate = "stopped here: " + rep.Signature.Core
+	} else if rep.Outcome == triage.Gone && p.crowd != nil {
 		fate, err = c.inCompany(ctx, rig, p)
 	} else {
 		fate, err = c.settle(p, rep)
 	}
-	if err != nil || ctx.Err() != nil {
+	if err != nil || ctx.Err() != nil && !ended {
 		return err
 	}
 	if err := c.log(p, fate); err != nil {
 		return err
+	}
+	if ended {
+		return c.saveNow()
 	}
 	if err := os.Remove(p.File); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("campaign: %w", err)
@@ -174,10 +180,38 @@ func (c *Campaign) bounded(ctx context.Context, rig *cells, p *pendingCase, cs *
 
 func (c *Campaign) triageOptions(p *pendingCase) triage.Options {
 	best := p.File + ".best"
-	return triage.Options{Budget: c.cfg.Shrink, Saved: func(s *casefile.Case) {
+	return triage.Options{Budget: c.cfg.Shrink, Known: c.enough, Saved: func(s *casefile.Case) {
 		// Where shrinking goes on when the campaign dies; without it, it begins again.
 		_ = catalog.WriteFile(best, s.Print())
 	}}
+}
+
+// enough tells triage not to shrink: the campaign ends at the first mismatch, and this one has
+// nothing in common with a recorded divergence (which only its shrunk form would tell for certain).
+func (c *Campaign) enough(s triage.Signature) bool {
+	if !c.cfg.StopAtFirst || c.cfg.Self {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !slices.ContainsFunc(c.catalog.Entries, func(e *catalog.Entry) bool {
+		return e.Status() == catalog.Divergence && strings.HasPrefix(e.Signature(), s.Core+" [")
+	})
+}
+
+// ends tells whether a triaged case ends the campaign, and ends it.
+func (c *Campaign) ends(p *pendingCase, rep triage.Report) bool {
+	if rep.Outcome != triage.Found || !c.enough(rep.Signature) {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.stopped {
+		c.stopped = true
+		c.pending = append([]*pendingCase{p}, c.pending...)
+		c.stop()
+	}
+	return true
 }
 
 // settle files what triage found. fate says in a few words what became of the case: a finding's

@@ -100,7 +100,7 @@ func (c *Campaign) mask(r diff.Result) {
 }
 
 func (c *Campaign) load() error {
-	if err := os.MkdirAll(c.cfg.Dir, 0o755); err != nil {
+	if err := os.MkdirAll(c.path("seeds"), 0o755); err != nil {
 		return fmt.Errorf("campaign: %w", err)
 	}
 	c.state.Seed = c.cfg.Seed
@@ -139,6 +139,21 @@ func (c *Campaign) save() error {
 	return catalog.WriteFile(c.path("state.json"), append(text, '\n'))
 }
 
+// saveEvery is how often batches save the state: its sync waits for the disk, and what a kill
+// loses is run again from the same numbers.
+const saveEvery = 2 * time.Second
+
+// saveSometimes writes the state unless that was done a moment ago.
+func (c *Campaign) saveSometimes() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now := c.cfg.Now(); now.Sub(c.saved) >= saveEvery {
+		c.saved = now
+		return c.save()
+	}
+	return nil
+}
+
 // saveNow writes the state.
 func (c *Campaign) saveNow() error {
 	c.mu.Lock()
@@ -164,8 +179,11 @@ func (c *Campaign) loadSeeds() error {
 			continue // a temporary name that a kill left behind
 		}
 		cs, err := casefile.Load(c.path("seeds", f.Name()))
-		if err != nil {
-			return fmt.Errorf("campaign: %w", err)
+		if err != nil { // half of it, after a power cut: it is found again
+			if err := os.Remove(c.path("seeds", f.Name())); err != nil {
+				return fmt.Errorf("campaign: %w", err)
+			}
+			continue
 		}
 		b, err := gen.Split(cs)
 		if err != nil {

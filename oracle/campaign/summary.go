@@ -60,6 +60,8 @@ func (c *Campaign) summary() Summary {
 		if len(c.errs) > 0 {
 			s.Why += ": " + firstLine(c.errs[0].Error())
 		}
+	case c.stopped:
+		s.Code, s.Why = exit.Differ, "stopped at the first mismatch: "+c.pending[0].Core
 	case s.CompanyAgain > 0:
 		s.Code, s.Why = exit.Differ, fmt.Sprintf("%d findings, %d units differ in company only, again and again", len(s.Findings), s.CompanyAgain)
 	case len(s.Findings) > 0 || len(s.Waiting) > 0 || s.Signals["known-new"] > 0:

@@ -144,6 +144,9 @@ type scheduler struct {
 // for it: what comes later than this may find another one of the two first.
 const lateLimit = 15 * time.Millisecond
 
+// crowdLimit is how long a lane that may meet a short timer may wait for its next step.
+const crowdLimit = 25 * time.Millisecond
+
 // late notes when more than most has gone by since from, and a lane is there that a timer can have met meanwhile.
 func (s *scheduler) late(from time.Time, most time.Duration) {
 	if from.IsZero() || s.p.record.Late || s.p.now().Sub(from) < most+lateLimit {
@@ -316,6 +319,8 @@ func (s *scheduler) rest() {
 		case k == forTime:
 		case k == forRest || k == forLook:
 			l.waits = false
+			// A pause between steps that others of the crowd have drawn out is one, too.
+			s.p.record.Late = s.p.record.Late || l.timed && now.Sub(l.began) > crowdLimit
 		case wake.IsZero() && l.timed && l.goal.timers() && s.p.timerDue(idle):
 			s.calm.looks = 0
 			s.pause = min(s.pause, time.Duration(s.p.last.Timer)*time.Millisecond)
