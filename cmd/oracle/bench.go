@@ -56,8 +56,9 @@ func newBench(o *options) *cobra.Command {
 					r.Print(cmd.OutOrStdout())
 				}
 			}
+			begin := time.Now()
 			rows, rigErr := bench.Run(cmd.Context(), opt)
-			report := bench.Report{Machine: bench.Machine(), At: time.Now().UTC(), Reference: o.Reference, Candidate: o.Candidate, Rows: rows}
+			report := bench.Report{Machine: bench.Machine(), At: begin.UTC(), Seconds: time.Since(begin).Seconds(), Reference: o.Reference, Candidate: o.Candidate, Rows: rows}
 			if o.JSON {
 				if err := json.NewEncoder(cmd.OutOrStdout()).Encode(report); err != nil {
 					return err
@@ -89,7 +90,7 @@ func newBench(o *options) *cobra.Command {
 	f.StringVar(&opt.Only, "workload", "", "only this workload")
 	f.IntVar(&opt.Pairs, "pairs", 5, "pairs of samples; at least 5 for a verdict")
 	f.DurationVar(&opt.Duration, "duration", 2*time.Second, "of one sample, whole seconds")
-	f.DurationVar(&opt.IdleWait, "idle-wait", 30*time.Second, "wait at most this long for an idle machine, before each workload")
+	f.DurationVar(&opt.IdleWait, "idle-wait", 15*time.Second, "wait at most this long for an idle machine, before each workload")
 	f.StringVar(&history, "history", "", "append the report to this file, with its machine")
 	return cmd
 }

@@ -104,6 +104,7 @@ type Row struct {
 type Report struct {
 	Machine              string
 	At                   time.Time
+	Seconds              float64 // of the whole run
 	Reference, Candidate string
 	Rows                 []Row
 }

@@ -83,4 +83,5 @@ func (r Report) Table(w io.Writer) {
 			fmt.Fprintf(w, "%-20s %-26s %12.2f %12.2f %6.2f  %-8s %s\n", row.Workload, f.Name, f.Ref, f.Cand, f.Ratio, f.Bound, f.Verdict)
 		}
 	}
+	fmt.Fprintf(w, "total: %.1f minutes\n", r.Seconds/60)
 }
