@@ -19,9 +19,14 @@ func (r *Request) OpenFile(path []byte, of *openfile.Info) (f *File, ok bool) {
 	if cm.SmallFiles == nil {
 		cm.SmallFiles = openfile.NewSmall()
 	}
-	// What does not fit the output buffers is passed on in pieces, whose borders a client can see.
+	// What does not fit the output buffers is passed on in pieces, whose borders a client can see; the copy
+	// filter keeps them. With sendfile there is nothing to gain by memory, with a range not enough.
 	bufs := r.LocConf[CopyFilterModule.Index].(*copyConf).bufs
-	if !cm.SmallFiles.Open(path, of, r.Conn.Log, int64(bufs.Num)*bufs.Size) {
+	limit := int64(bufs.Num) * bufs.Size
+	if r.Core.Sendfile != 1 && r.HeadersIn.Range == nil && r == r.Main {
+		limit = openfile.SmallSize
+	}
+	if !cm.SmallFiles.Open(path, of, r.Conn.Log, limit) {
 		return nil, false
 	}
 	if of.FD >= 0 {
@@ -51,7 +56,7 @@ func (r *Request) OpenCached(c *openfile.Cache, path []byte, of *openfile.Info) 
 // hand, else in the file.
 func (b *Buf) SetFile(of *openfile.Info, f *File) {
 	if of.Content {
-		b.Data, b.Memory = of.Data, len(of.Data) > 0
+		b.Data, b.Memory, b.Pieces = of.Data, len(of.Data) > 0, true
 		return
 	}
 	b.File, b.FilePos, b.FileLast = f, 0, of.Size

@@ -12,12 +12,14 @@ type OutputChain struct {
 	In, Free, Busy                  *Chain
 	Sendfile, NeedInMemory, NeedTmp bool
 	Bufs                            module.Bufs
+	Whole                           bool // nobody sees the borders of buffers
 	Tag                             any
 	// Filter takes what is ready.
 	Filter func(r *Request, out *Chain) Rc
 
 	buf       *Buf
 	allocated int
+	split     bool // a file's content goes on in pieces
 }
 
 const none Rc = 1 // nothing has been handed on
@@ -120,6 +122,10 @@ func (o *OutputChain) asIs(b *Buf) bool {
 		b.InFile = false
 	}
 	if o.NeedInMemory && !b.InMemory() {
+		return false
+	}
+	if b.Pieces && !o.Whole && (o.split || b.Size() > int64(o.Bufs.Num)*o.Bufs.Size) {
+		o.split = true
 		return false
 	}
 	return !(o.NeedTmp && b.Memory)

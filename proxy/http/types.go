@@ -181,6 +181,7 @@ type Buf struct {
 	FileLast int64
 
 	Temporary, Memory, Recycled, Flush, Sync, LastBuf, LastInChain, LastShadow, TempFile bool
+	Pieces                                                                               bool // a file's content, which goes on as the file would
 	Shadow                                                                               *Buf
 	Tag                                                                                  any
 	Num                                                                                  int

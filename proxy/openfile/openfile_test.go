@@ -134,6 +134,27 @@ func TestSmallIsNotFooledByCoarseTimes(t *testing.T) {
 	}
 }
 
+// A large content takes the room that is left, and pushes nothing out.
+func TestSmallKeepsWhatALargeOneWouldPushOut(t *testing.T) {
+	dir := t.TempDir()
+	small, large := filepath.Join(dir, "small"), filepath.Join(dir, "large")
+	write(t, small, "abc")
+	write(t, large, string(make([]byte, smallPushes+1)))
+	s := NewSmall()
+	settle(t, s, small)
+	settle(t, s, large)
+	s.drop(large)
+	s.total = smallTotal - smallPushes
+	var of Info
+	if !get(t, s, large, &of) || of.Content {
+		t.Error("a large content was kept without room for it")
+	}
+	of = Info{}
+	if !get(t, s, small, &of) || !of.Content {
+		t.Error("a small content was pushed out by a large one")
+	}
+}
+
 func TestSmallHitDoesNotAllocate(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	write(t, path, "abc")

@@ -9,7 +9,10 @@ import (
 
 const (
 	// SmallSize is the largest content kept in memory, in bytes.
-	SmallSize = 64 << 10
+	SmallSize = 1 << 20
+	// smallPushes is the largest that pushes others out: larger ones take the room that is left, so that many of
+	// them do not read each other out of it.
+	smallPushes = 64 << 10
 	// smallTotal and smallFiles bound what one worker keeps.
 	smallTotal = 32 << 20
 	smallFiles = 4096
@@ -64,6 +67,9 @@ func (s *Small) Open(name []byte, of *Info, log *elog.Log, limit int64) bool {
 func (s *Small) read(name []byte, of *Info) {
 	var before, after ev.Stamp
 	if ev.FstampOf(of.FD, &before) != nil || before.Size > SmallSize || !ev.KeepsTimes(of.FD) {
+		return
+	}
+	if before.Size > smallPushes && (len(s.files) == smallFiles || int64(s.total)+before.Size > smallTotal) {
 		return
 	}
 	rest := time.Now().Add(-tick)
