@@ -1,7 +1,6 @@
 package http
 
 import (
-	"slices"
 	"strings"
 
 	"nginxoracle/proxy/elog"
@@ -109,11 +108,6 @@ func (cmcf *CoreMain) prefixOf(name string) *Variable {
 	return found
 }
 
-// unsupported are variables that nginx has and the proxy has not: they are refused, not unknown.
-var unsupported = []string{
-	"ancient_browser", "modern_browser", "msie", "fastcgi_path_info", "fastcgi_script_name", "grpc_internal_trailers", "date_gmt", "date_local",
-}
-
 // initVariables binds the indexed variables to the declared ones (ngx_http_variables_init_vars).
 func initVariables(cf *module.Conf, cmcf *CoreMain) error {
 	for i, v := range cmcf.Variables {
@@ -130,9 +124,6 @@ func initVariables(cf *module.Conf, cmcf *CoreMain) error {
 			continue
 		}
 		if v.Get == nil {
-			if slices.Contains(unsupported, v.Name) {
-				return cf.Emerg(`variable "%s" is not supported`, v.Name)
-			}
 			cf.Log().Err(elog.Emerg, nil, `unknown "%s" variable`, v.Name)
 			return module.ErrReported
 		}

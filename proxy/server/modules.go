@@ -25,7 +25,6 @@ import (
 	mapmod "nginxoracle/proxy/modules/map"
 	"nginxoracle/proxy/modules/mirror"
 	"nginxoracle/proxy/modules/not_modified"
-	"nginxoracle/proxy/modules/plain"
 	"nginxoracle/proxy/modules/proxy"
 	"nginxoracle/proxy/modules/random_index"
 	"nginxoracle/proxy/modules/range_filter"
@@ -77,7 +76,7 @@ var httpModules = []*http.Module{
 	split_clients.Module,
 	referer.Module,
 	rewrite.Module,
-	plain.Module, // ssl: its variables
+	// ssl
 	proxy.Module,
 	// fastcgi, uwsgi, scgi, grpc, memcached
 	empty_gif.Module,
