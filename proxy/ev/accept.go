@@ -152,7 +152,7 @@ func (l *Loop) admit(c *Conn, ls *Listener, peer Addr, log *elog.Log) {
 		c.Local, c.bound = ls.Addr, true
 	}
 	c.Write.Ready = true
-	c.Read.Ready, c.Read.deferred = ls.Deferred, ls.Deferred
+	c.Read.Ready, c.Read.deferred, c.Read.Unwatched = ls.Deferred, ls.Deferred, ls.Deferred
 	c.Number = NextNumber()
 	c.StartMs = l.mono
 	Stats.Handled.Add(1)

@@ -75,7 +75,10 @@ type Event struct {
 	// Cancelable timers do not keep a worker that is shutting down.
 	Cancelable bool
 	Error      bool
-	TimedOut   bool
+	// Unwatched: nginx has not yet asked the kernel about a connection of a deferred accept, and knows
+	// nothing of it but what it reads (ngx_handle_read_event).
+	Unwatched bool
+	TimedOut  bool
 	Delayed    bool
 	TimerSet   bool
 	Posted     bool
@@ -88,6 +91,13 @@ type Event struct {
 	accept     bool // of a listening socket
 	queue      *queue
 	prev, next *Event
+}
+
+// Watch says that nginx asks the kernel for the event from here on, where it is not ready.
+func (e *Event) Watch() {
+	if !e.Ready {
+		e.Unwatched = false
+	}
 }
 
 // Rc of reads and writes, as in nginx.

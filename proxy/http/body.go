@@ -184,6 +184,7 @@ func (r *Request) doReadBody() Rc {
 			break
 		}
 		if !c.Read.Ready || rb.Rest == 0 {
+			c.Read.Watch()
 			c.Loop.AddTimer(&c.Read, r.Core.ClientBodyTimeout)
 			return Again
 		}
@@ -334,6 +335,7 @@ func (r *Request) readDiscarded() Rc {
 	b := hbuf{b: r.HC.worker.scratch[:]}
 	for r.HeadersIn.ContentLengthN != 0 {
 		if !c.Read.Ready {
+			c.Read.Watch()
 			return Again
 		}
 		n := c.Recv(b.b[:min(r.HeadersIn.ContentLengthN, lingeringBuffer)])
@@ -342,6 +344,7 @@ func (r *Request) readDiscarded() Rc {
 			c.Error = true
 			return OK
 		case n == ev.Again:
+			c.Read.Watch()
 			return Again
 		case n == 0:
 			return OK

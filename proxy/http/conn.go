@@ -202,6 +202,7 @@ func waitRequestHandler(rev *ev.Event) {
 	n := c.Recv(b.b[b.last:])
 	switch {
 	case n == ev.Again:
+		rev.Watch()
 		hc.idle()
 		if !rev.TimerSet {
 			c.Loop.AddTimer(rev, cscf.ClientHeaderTimeout)

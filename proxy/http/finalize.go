@@ -291,7 +291,7 @@ func testReading(r *Request) { r.TestReading() }
 func (r *Request) TestReading() {
 	c := r.Conn
 	rev := &c.Read
-	if !rev.PendingEOF {
+	if !rev.PendingEOF || rev.Unwatched {
 		return
 	}
 	rev.EOF = true

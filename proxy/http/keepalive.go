@@ -46,6 +46,7 @@ func (r *Request) setKeepalive() {
 		return
 	}
 	hc.idle()
+	rev.Watch()
 	rev.Handler = keepaliveHandler
 	c.Log.Action = "keepalive"
 	if c.TCPNopush == ev.TCPSet {

@@ -267,6 +267,7 @@ func authDelay(r *Request) Rc {
 	if c.Read.Ready {
 		c.Loop.Post(&c.Read)
 	}
+	c.Read.Watch()
 	r.ReadHandler = testReading
 	r.WriteHandler = authDelayHandler
 	c.Write.Delayed = true

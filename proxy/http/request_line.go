@@ -209,6 +209,7 @@ func (r *Request) readHeader() bool {
 		n = c.Recv(h.b[h.last:])
 	}
 	if n == ev.Again {
+		rev.Watch()
 		if !rev.TimerSet {
 			c.Loop.AddTimer(rev, r.CoreSrv().ClientHeaderTimeout)
 		}

@@ -197,6 +197,7 @@ func (u *Upstream) initRequest(r *http.Request) {
 		if r.Conn.Read.Ready {
 			r.Conn.Loop.Post(&r.Conn.Read)
 		}
+		r.Conn.Read.Watch()
 		r.ReadHandler = readCheckBroken
 		r.WriteHandler = writeCheckBroken
 	}

@@ -86,6 +86,7 @@ func hold(r *http.Request, ms int64) http.Rc {
 	if c.Read.Ready {
 		c.Loop.Post(&c.Read)
 	}
+	c.Read.Watch()
 	r.ReadHandler = (*http.Request).TestReading
 	r.WriteHandler = resume
 	c.Write.Delayed = true
