@@ -9,7 +9,7 @@ FUZZ     ?= $(if $(SEED),--seed $(SEED))
 # Static programs: the oracle's own binary is process 1 of a container that has no loader for it.
 export CGO_ENABLED := 0
 
-.PHONY: build test unit lint fuzz fuzz-go faults clean bin/oracle bin/proxy bin/proxy-cover
+.PHONY: build test unit lint fuzz fuzz-go faults mutants clean bin/oracle bin/proxy bin/proxy-cover
 
 build: bin/oracle bin/proxy
 
@@ -55,6 +55,10 @@ lint:
 
 fuzz: build bin/proxy-cover
 	bin/oracle fuzz --duration $(DURATION) $(FUZZ)
+
+# Bugs put into the proxy on purpose: how many does the oracle find?
+mutants: build
+	$(GO) run ./tools/mutants -n $(or $(N),30) -seed $(or $(SEED),1)
 
 clean:
 	rm -rf bin

@@ -132,6 +132,7 @@ func fuzz(cmd *cobra.Command, o *fuzzOptions) error {
 			return exit.Wrap(exit.Rig, jerr)
 		}
 	} else {
+		sum.Flags = targetsAgain(o.options)
 		sum.Print(cmd.OutOrStdout(), o.Jobs)
 		fmt.Fprintf(cmd.OutOrStdout(), "again     oracle fuzz --dir %s%s\n", o.Dir, flagsAgain(o))
 	}
@@ -163,7 +164,13 @@ func startProfile(path string) (stop func(), err error) {
 func flagsAgain(o *fuzzOptions) (s string) {
 	if o.Self {
 		s += " --reference-vs-reference"
-	} else if o.Candidate != "proxy" {
+	}
+	return s + targetsAgain(o.options)
+}
+
+// targetsAgain are the flags that name the targets in a line to paste.
+func targetsAgain(o *options) (s string) {
+	if o.Candidate != "proxy" {
 		s += " --candidate " + o.Candidate
 	}
 	if o.Reference != "nginx" {

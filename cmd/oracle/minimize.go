@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -114,12 +113,12 @@ func minimizeCase(cmd *cobra.Command, o *minimizeOptions, path string) error {
 			return exit.Wrap(exit.Rig, err)
 		}
 	} else {
-		fmt.Fprintf(cmd.OutOrStdout(), "signature  %s\nshrunk     %d bytes to %d, %s\nwork       %s in %s\nagain      oracle replay %s\n",
-			rep.Signature, before, after, o.Output, rep.Shrink, rep.Took.Round(10*time.Millisecond), o.Output)
+		fmt.Fprintf(cmd.OutOrStdout(), "signature  %s\nshrunk     %d bytes to %d, %s\nwork       %s in %s\nagain      oracle replay%s %s\n",
+			rep.Signature, before, after, o.Output, rep.Shrink, rep.Took.Round(10*time.Millisecond), targetsAgain(o.options), o.Output)
 		if rep.Why != "" {
 			fmt.Fprintf(cmd.OutOrStdout(), "note       %s\n", rep.Why)
 		}
-		if _, err := os.Stdout.Write(rep.Case.Print()); err != nil {
+		if _, err := cmd.OutOrStdout().Write(rep.Case.Print()); err != nil {
 			return exit.Wrap(exit.Rig, err)
 		}
 	}

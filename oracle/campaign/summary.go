@@ -29,6 +29,7 @@ type Summary struct {
 	Snapshot
 	Code    exit.Code
 	Why     string
+	Flags   string   // that name the targets, for the lines to paste: "" or " --candidate X"
 	Waiting []string // pending cases that nobody looked at yet
 }
 
@@ -162,14 +163,14 @@ func (s Summary) Print(w io.Writer, jobs int) {
 	}
 	for _, f := range s.Findings {
 		p("finding   %s  %s", f.ID, f.Signature)
-		p("          oracle replay %s", f.File)
+		p("          oracle replay%s %s", s.Flags, f.File)
 	}
 	for i, f := range s.Waiting {
 		if i == 5 {
 			p("waiting   and %d more", len(s.Waiting)-i)
 			break
 		}
-		p("waiting   oracle replay %s", f)
+		p("waiting   oracle replay%s %s", s.Flags, f)
 	}
 }
 

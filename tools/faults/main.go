@@ -16,6 +16,8 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -23,7 +25,7 @@ import (
 func main() {
 	kills := flag.Int("kills", 50, "how many processes to kill")
 	seed := flag.Uint64("seed", 1, "seed of the campaign, of the victims and of the moments")
-	cell := flag.String("cell", "auto", "kind of cell")
+	cell := flag.String("cell", "local", "kind of cell (container, or local)")
 	keep := flag.Bool("keep", false, "keep the campaign's folder")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -171,6 +173,12 @@ func (l *lab) strike(ctx context.Context, r *rand.Rand) (kind string, err error)
 			continue
 		}
 		family := append(all.below(p.pid), p)
+		for _, a := range l.agents(all, l.cmd.Process.Pid) {
+			if kind == "oracle" {
+				family = append(append(family, a), all.below(a.pid)...)
+			}
+		}
+		oracle := l.cmd.Process.Pid
 		if kind == "oracle" {
 			l.end()
 		} else if err := syscall.Kill(p.pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
@@ -178,6 +186,11 @@ func (l *lab) strike(ctx context.Context, r *rand.Rand) (kind string, err error)
 		}
 		if kind == "oracle" || kind == "agent" {
 			if err := gone(family); err != nil {
+				return kind, err
+			}
+		}
+		if kind == "oracle" && l.cell == "container" {
+			if err := containersGone(oracle); err != nil {
 				return kind, err
 			}
 		}
@@ -195,7 +208,7 @@ func (l *lab) victim(all table, kind string, pick uint64) (process, bool) {
 		p, ok := all[self]
 		return p, ok
 	}
-	list := all.children(self)
+	list := l.agents(all, self)
 	for range map[string]int{"agent": 0, "master": 1, "worker": 2}[kind] {
 		var next []process
 		for _, p := range list {
@@ -207,6 +220,43 @@ func (l *lab) victim(all table, kind string, pick uint64) (process, bool) {
 		return process{}, false
 	}
 	return list[pick%uint64(len(list))], true
+}
+
+// agents are the processes 1 of the oracle's cells: its children, or its containers'.
+func (l *lab) agents(all table, oracle int) []process {
+	if l.cell != "container" {
+		return all.children(oracle)
+	}
+	var list []process
+	for _, pid := range containers(oracle, "{{.State.Pid}}") {
+		n, err := strconv.Atoi(pid)
+		if p, ok := all[n]; err == nil && ok && n != 0 {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// containers are those that an oracle has made, in the form that docker inspect prints; none when
+// they are just going.
+func containers(oracle int, form string) []string {
+	out, err := exec.Command("docker", "ps", "-aq", "--filter", fmt.Sprintf("label=nginx-oracle.pid=%d", oracle)).Output()
+	ids := strings.Fields(string(out))
+	if err != nil || len(ids) == 0 || form == "" {
+		return ids
+	}
+	out, _ = exec.Command("docker", append([]string{"inspect", "-f", form}, ids...)...).Output()
+	return strings.Fields(string(out))
+}
+
+func containersGone(oracle int) error {
+	var left []string
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		if left = containers(oracle, ""); len(left) == 0 {
+			return nil
+		}
+	}
+	return fmt.Errorf("containers %s are left", strings.Join(left, " "))
 }
 
 // settle lets the campaign look at all that waits, and proves the result.
