@@ -66,6 +66,16 @@ func (c *Campaign) runBatch(ctx context.Context, rig *cells, g *gen.Generator, n
 	if err != nil {
 		return err
 	}
+	err = c.stage("sieve", func() error {
+		left, err := c.sieve(ctx, rig, b)
+		if err == nil {
+			b = left
+		}
+		return broken(ctx, err)
+	})
+	if err != nil || ctx.Err() != nil {
+		return err
+	}
 	for tries := 0; len(b.Units) > 0; tries++ {
 		cs := b.Case()
 		cs.Name = fmt.Sprintf("batch %d", n)

@@ -30,9 +30,10 @@ type cell struct {
 	closed *atomic.Int32
 }
 
-func (c *cell) Info() engine.Info                          { return engine.Info{Target: c.name} }
-func (c *cell) Reset(context.Context, []engine.File) error { return nil }
-func (c *cell) Close() error                               { c.closed.Add(1); return nil }
+func (c *cell) Info() engine.Info                                  { return engine.Info{Target: c.name} }
+func (c *cell) Reset(context.Context, []engine.File) error         { return nil }
+func (c *cell) Do(context.Context, string, []string, []byte) error { return nil }
+func (c *cell) Close() error                                       { c.closed.Add(1); return nil }
 func (c *cell) Command(context.Context, ...string) (engine.Output, error) {
 	return engine.Output{Exit: engine.Exit{Exited: true}}, nil
 }

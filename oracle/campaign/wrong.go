@@ -25,6 +25,14 @@ func (c *Campaign) wrongOnes(ctx context.Context, rig *cells, g *gen.Generator, 
 	for i := range cases {
 		cases[i] = g.Wrong(c.state.Seed, batch*1000+uint64(i))
 	}
+	return c.diagnoses(ctx, rig, cases, func(i int, core string) *pendingCase {
+		return &pendingCase{Case: cases[i], Core: core, Label: strings.TrimPrefix(cases[i].Title, "generated: ")}
+	}, func(s *State) { s.Wrong++ })
+}
+
+// diagnoses compares what both sides say of configurations; pending makes a pending case of one
+// that differs, and count counts each.
+func (c *Campaign) diagnoses(ctx context.Context, rig *cells, cases []*casefile.Case, pending func(i int, core string) *pendingCase, count func(*State)) error {
 	var refs, cands []*observe.Observation
 	err := rig.again(ctx, nil, func() error {
 		done := make(chan error, 1)
@@ -37,17 +45,11 @@ func (c *Campaign) wrongOnes(ctx context.Context, rig *cells, g *gen.Generator, 
 		refs, err = testAll(ctx, rig.ref, cases)
 		return errors.Join(err, <-done)
 	})
-	if ctx.Err() != nil {
-		return nil
-	}
-	if errors.Is(err, errBroken) {
-		return err
-	}
 	if err != nil {
-		return nil
+		return broken(ctx, err)
 	}
 	for i, cs := range cases {
-		c.count(func(s *State) { s.Wrong++; s.Cases++ })
+		c.count(func(s *State) { s.Cases++; count(s) })
 		text := cands[i].Test.Text
 		if m := notSupported.FindStringSubmatch(text); m != nil && !strings.Contains(refs[i].Test.Text, "not supported") {
 			c.count(func(s *State) { s.Refused++ })
@@ -56,7 +58,7 @@ func (c *Campaign) wrongOnes(ctx context.Context, rig *cells, g *gen.Generator, 
 		r := c.cfg.Compare(refs[i], cands[i])
 		switch r.Verdict {
 		case diff.Differ:
-			c.keep(&pendingCase{Case: cs, Core: triage.Cores(r)[0], Label: strings.TrimPrefix(cs.Title, "generated: ")})
+			c.keep(pending(i, triage.Cores(r)[0]))
 		case diff.Agree, diff.Refused:
 		default:
 			c.rigFailed(cs, fmt.Errorf("compare diagnostics: %s", r.Why))
