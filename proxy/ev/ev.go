@@ -79,9 +79,9 @@ type Event struct {
 	// nothing of it but what it reads (ngx_handle_read_event).
 	Unwatched bool
 	TimedOut  bool
-	Delayed    bool
-	TimerSet   bool
-	Posted     bool
+	Delayed   bool
+	TimerSet  bool
+	Posted    bool
 
 	timerKey   int64 // monotonic ms
 	timerSeq   uint64
