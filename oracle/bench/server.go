@@ -140,7 +140,16 @@ func atoi(s string) int {
 // usage is the CPU time (user, system; microseconds) and resident memory (bytes)
 // of a process and its descendants, from /proc/PID/stat and smaps_rollup. Memory is the
 // proportional set (Pss), so that pages that a master and a worker share count once.
-func usage(pid int) (user, system float64, rss int64, err error) {
+func usage(pid int) (user, system float64, rss int64, err error) { return usageOf(pid, "Pss:") }
+
+// anonymous is the proportional set of memory that is no file's: the pages of a program and its libraries
+// count less when somebody else on the machine starts it.
+func anonymous(pid int) (int64, error) {
+	_, _, n, err := usageOf(pid, "Pss_Anon:")
+	return n, err
+}
+
+func usageOf(pid int, field string) (user, system float64, rss int64, err error) {
 	pids, err := family(pid)
 	if err != nil {
 		return 0, 0, 0, err
@@ -158,7 +167,7 @@ func usage(pid int) (user, system float64, rss int64, err error) {
 			return 0, 0, 0, err
 		}
 		for _, line := range strings.Split(string(b), "\n") {
-			if v, ok := strings.CutPrefix(line, "Pss:"); ok {
+			if v, ok := strings.CutPrefix(line, field); ok {
 				rss += int64(atoi(strings.Fields(v)[0])) << 10
 			}
 		}

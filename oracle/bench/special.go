@@ -11,7 +11,7 @@ import (
 )
 
 // idleConns measures what an idle kept-alive connection costs in memory: the growth of the
-// proportional set over Conns connections that each have had one response.
+// anonymous proportional set over Conns connections that each have had one response.
 func (r *runner) idleConns(ctx context.Context, w Workload, p place, row *Row) error {
 	for range r.opt.Pairs {
 		for _, s := range r.sides(row) {
@@ -19,7 +19,7 @@ func (r *runner) idleConns(ctx context.Context, w Workload, p place, row *Row) e
 				if _, err := w.verify(p.addr(), 100); err != nil {
 					return err
 				}
-				_, _, before, err := usage(pid)
+				before, err := anonymous(pid)
 				if err != nil {
 					return err
 				}
@@ -43,9 +43,25 @@ func (r *runner) idleConns(ctx context.Context, w Workload, p place, row *Row) e
 						return fmt.Errorf("connection %d: %w", len(conns), err)
 					}
 				}
-				_, _, after, err := usage(pid)
+				after, err := anonymous(pid)
 				if err != nil {
 					return err
+				}
+				// A server that has closed some of them has less to remember.
+				for i, c := range conns {
+					raw, err := c.(*net.TCPConn).SyscallConn()
+					if err != nil {
+						return err
+					}
+					var peek error
+					if err := raw.Control(func(fd uintptr) {
+						_, _, peek = syscall.Recvfrom(int(fd), buf[:1], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+					}); err != nil {
+						return err
+					}
+					if peek != syscall.EAGAIN {
+						return fmt.Errorf("connection %d of %d is not idle: %v", i+1, len(conns), peek)
+					}
 				}
 				s.Values = append(s.Values, float64(after-before)/float64(w.Conns))
 				return nil
