@@ -29,9 +29,6 @@ const selfEvery = 12
 // gives the same diagnostics without it.
 const testEvery = 4
 
-// mutantShare is how many of 100 units are changed seeds, when there are seeds.
-const mutantShare = 50
-
 // make fills batch number n: fresh units, and changed seeds among them.
 func (c *Campaign) make(g *gen.Generator, n uint64) *gen.Batch {
 	b := g.Batch(c.state.Seed, n)
@@ -44,8 +41,9 @@ func (c *Campaign) make(g *gen.Generator, n uint64) *gen.Batch {
 	if c.pool.Len() < 20 {
 		return b
 	}
+	share := c.changedShare()
 	for i := range b.Units {
-		if r.IntN(100) < mutantShare {
+		if r.IntN(100) < share {
 			s, o := c.pool.Pick(r), c.pool.Pick(r)
 			b.Units[i] = mutate.Mutate(c.state.Seed, n*gen.MaxUnits+uint64(i), g, s.Unit, o.Unit)
 			b.Units[i].From = s.Signal

@@ -70,6 +70,9 @@ type Campaign struct {
 	pool    sched.Pool
 	seen    map[uint64]bool // novelty: paired behaviour
 	blocks  map[block]bool  // novelty: blocks of the candidate that ran
+	fresh   yield           // of units that no seed is behind
+	changed yield           // of changed seeds
+	blaming time.Duration   // spent finding out which unit ran a block
 	pending []*pendingCase
 	cores   map[string]int // findings and pending cases of this campaign, by core
 	catalog *catalog.Catalog

@@ -40,26 +40,40 @@ func (c *Campaign) learn(cs *casefile.Case, b *gen.Batch, ref, cand *observe.Obs
 		return
 	}
 	x, y := behaviours(ref, len(b.Units)), behaviours(cand, len(b.Units))
+	plain := 0
 	for slot, u := range b.Units {
-		if novel, signal, hash := c.novel(x[slot], y[slot]); novel && c.cfg.Feedback {
-			c.seed(u, b.Head, signal, hash, n)
+		signal, hash, gain := c.novel(x[slot], y[slot])
+		c.gained(u, gain)
+		if gain == 0 || !c.cfg.Feedback {
+			continue
 		}
+		if signal == sigResponse {
+			if plain++; plain > plainSeeds {
+				continue
+			}
+		}
+		c.seed(u, b.Head, signal, hash, n)
 	}
 }
 
-// novel tells whether a pairing is new, and by which signal.
-func (c *Campaign) novel(ref, cand []behaviour) (bool, string, uint64) {
+// plainSeeds is how many units of one batch are kept for a response alone: every second fresh
+// unit has one that is new, and each seed is a file to write.
+const plainSeeds = 4
+
+// novel tells what is new in a unit's pairing: the signal that is worth most, its hash, and what
+// all of them are worth together, 0 when nothing is.
+func (c *Campaign) novel(ref, cand []behaviour) (best string, kept uint64, gain int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	first, kept := "", uint64(0)
 	note := func(signal string, hash uint64) {
 		if c.seen[hash] {
 			return
 		}
 		c.seen[hash] = true
 		c.state.Signals[signal]++
-		if first == "" || signal == sigAsymmetry {
-			first, kept = signal, hash
+		gain += max(worth[signal], 1)
+		if best == "" || worth[signal] > worth[best] {
+			best, kept = signal, hash
 		}
 	}
 	for i := range max(len(ref), len(cand)) {
@@ -76,7 +90,43 @@ func (c *Campaign) novel(ref, cand []behaviour) (bool, string, uint64) {
 		}
 		note(a.signal, hashOf(a.signal, a.shape))
 	}
-	return first != "", first, kept
+	return best, kept, gain
+}
+
+// yield is what units of one making brought of late.
+type yield struct{ units, gain float64 }
+
+func (y yield) rate() float64 { return (y.gain + 1) / (y.units + 1) }
+
+// forget is what is left of a yield after each batch: some ten batches count.
+const forget = 0.9
+
+// gained notes what a unit brought that was new.
+func (c *Campaign) gained(u *gen.Unit, gain int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	y := &c.fresh
+	if u.From != "" {
+		y = &c.changed
+	}
+	y.units++
+	y.gain += float64(gain)
+}
+
+// Bounds of the share of a batch's units that are changed seeds, in percent. Between them it is
+// what the two ways of making units brought of late that tells: early, nearly everything fresh is
+// new; later, only what goes on from where something was found.
+const (
+	leastChanged = 15
+	mostChanged  = 80
+)
+
+// changedShare is how many of 100 units of the next batch are changed seeds; the lock is held.
+func (c *Campaign) changedShare() int {
+	c.fresh.units, c.fresh.gain = c.fresh.units*forget, c.fresh.gain*forget
+	c.changed.units, c.changed.gain = c.changed.units*forget, c.changed.gain*forget
+	share := int(100 * c.changed.rate() / (c.changed.rate() + c.fresh.rate()))
+	return min(max(share, leastChanged), mostChanged)
 }
 
 func hashOf(parts ...string) uint64 {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"nginxoracle/fuzz/gen"
 	"nginxoracle/oracle/casefile"
@@ -70,7 +71,7 @@ func (c *Campaign) guide(ctx context.Context, rig *cells, b *gen.Batch, ref, can
 		return nil
 	}
 	want := c.newBlocks(ran)
-	if len(want) == 0 || !c.cfg.Feedback {
+	if len(want) == 0 || len(want) > warmUp || !c.cfg.Feedback || !c.mayBlame() {
 		return nil
 	}
 	h := &hunt{c: c, rig: rig, b: b, n: n, left: blameRuns}
@@ -78,7 +79,11 @@ func (c *Campaign) guide(ctx context.Context, rig *cells, b *gen.Batch, ref, can
 	for i := range all {
 		all[i] = i
 	}
-	return c.stage("blame", func() error { return h.blame(ctx, all, want) })
+	begin := c.cfg.Now()
+	err = h.blame(ctx, all, want)
+	took := c.cfg.Now().Sub(begin)
+	c.count(func(s *State) { s.Spent["blame"] += took; c.blaming += took })
+	return err
 }
 
 // unseen counts the shapes that are new, and gives the first one's hash.
@@ -117,6 +122,18 @@ func (c *Campaign) newBlocks(ran []block) map[block]bool {
 // blind counts a batch whose instrument showed nothing.
 func (c *Campaign) blind(why string) {
 	c.count(func(s *State) { s.Blind++; s.LastBlind = why })
+}
+
+// warmUp is how many new blocks in one batch are no unit's merit: a campaign begins with thousands.
+const warmUp = 150
+
+// blameShare is the most that blaming may take of a campaign's time, in percent.
+const blameShare = 8
+
+func (c *Campaign) mayBlame() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.blaming*100 <= c.cfg.Now().Sub(c.start)*time.Duration(c.cfg.Jobs)*blameShare
 }
 
 // blameRuns bounds the runs of the coverage build that one batch may take to find out which of its

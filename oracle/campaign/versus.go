@@ -16,7 +16,7 @@ type Versus struct {
 
 // versusEvery is the period of the instruments when steering is measured: dense enough for the
 // counts to mean something in a minute, and the same on both sides.
-const versusEvery = 2
+const versusEvery = 4
 
 // CompareFeedback runs cfg with and without feedback, side by side, in folders of cfg.Dir that must be
 // new. Nothing is shrunk or filed: what differs is counted by its core. An error means that one of
@@ -60,7 +60,7 @@ func (v Versus) Print(w io.Writer) {
 		}
 		fmt.Fprintf(w, "%-44s %10d %10d %8s\n", what, a, b, ratio)
 	}
-	fmt.Fprintf(w, "%-44s %10s %10s %8s\n", fmt.Sprintf("seed %d, %.0f s, one after %d batches looked at", v.Steered.Seed, v.Steered.Took.Seconds(), versusEvery), "feedback", "blind", "ratio")
+	fmt.Fprintf(w, "%-44s %10s %10s %8s\n", fmt.Sprintf("seed %d, %.0f s, one of %d batches looked at", v.Steered.Seed, v.Steered.Took.Seconds(), versusEvery), "feedback", "blind", "ratio")
 	row("batches compared", func(s Summary) int { return s.Batches })
 	row("server blocks compared", func(s Summary) int { return s.Units })
 	row("exchanges compared", func(s Summary) int { return s.Exchanges })
