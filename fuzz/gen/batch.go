@@ -123,6 +123,16 @@ func (g *Generator) head(r *rnd) Head {
 	if r.pct(15) {
 		u.put(events, "accept_mutex", "on")
 	}
+	for _, d := range [][]string{{"lock_file", "logs/x.lock"}, {"worker_priority", "0", "5"}, {"worker_rlimit_core", "0", "1m"}, {"working_directory", "/cell"}, {"worker_cpu_affinity", "auto"}} {
+		if r.pct(4) && u.ok(d[0]) {
+			h.Main = append(h.Main, u.dir(d[0], u.pick(d[1:]...)))
+		}
+	}
+	for _, d := range [][]string{{"epoll_events", "1", "2", "512"}, {"worker_aio_requests", "1", "32"}} {
+		if r.pct(6) {
+			u.put(events, d[0], u.pick(d[1:]...))
+		}
+	}
 	h.Main = append(h.Main, events)
 	http := conftree.B([]string{"http"})
 	if r.pct(50) {

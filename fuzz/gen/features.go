@@ -47,6 +47,16 @@ func init() {
 		{"proxy-body", 4, []string{"location", "proxy_pass"}, (*unit).fProxyBody},
 		{"proxy-next", 4, []string{"location", "proxy_pass", "upstream"}, (*unit).fNext},
 		{"proxy-timeout", 1, []string{"location", "proxy_pass"}, (*unit).fProxyTimeout},
+		{"auth", 3, []string{"location", "auth_basic", "auth_basic_user_file"}, (*unit).fAuth},
+		{"listing", 2, []string{"location", "autoindex"}, (*unit).fListing},
+		{"charset", 2, []string{"location", "charset", "charset_map", "source_charset"}, (*unit).fCharset},
+		{"geo", 3, []string{"location", "geo"}, (*unit).fGeo},
+		{"split", 2, []string{"location", "split_clients"}, (*unit).fSplit},
+		{"secure-link", 2, []string{"location", "secure_link", "secure_link_md5"}, (*unit).fSecureLink},
+		{"referer", 2, []string{"location", "valid_referers"}, (*unit).fReferer},
+		{"mirror", 2, []string{"location", "mirror"}, (*unit).fMirror},
+		{"gzip", 4, []string{"location", "gzip"}, (*unit).fGzip},
+		{"handlers", 1, []string{"location", "empty_gif"}, (*unit).fHandlers},
 		{"proxy-refused", 2, []string{"location", "proxy_pass"}, (*unit).fRefused},
 	}
 }

@@ -149,7 +149,7 @@ func (u *unit) oddTarget(t target) string {
 
 func (u *unit) headerLine() string {
 	return u.pick(
-		"User-Agent: test/1.0", "User-Agent: Mozilla/4.0 (compatible; MSIE 6.0; Windows NT 5.1)", "User-Agent: Mozilla/5.0 Safari/5", "User-Agent: ", "Accept: */*", "Accept-Encoding: gzip",
+		"User-Agent: test/1.0", "User-Agent: Mozilla/4.0 (compatible; MSIE 6.0; Windows NT 5.1)", "User-Agent: Mozilla/5.0 Safari/5", "User-Agent: ", "Accept: */*", "Accept-Encoding: gzip", "Accept-Encoding: gzip", "Accept-Encoding: gzip;q=0", "Accept-Encoding: deflate, gzip;q=0.5", "Accept-Encoding: *", "X-Real-IP: 10.1.2.3", "X-Forwarded-For: 127.0.0.1, 10.9.8.7:99", "Referer: https://r.test/p?q", "Referer: x",
 		"Referer: http://r.test/p", "Cookie: c=1", "Cookie: c=2; d=3", "Cookie: d=4;c=5", "X-A: one", "X-A: two", "x-a: three", "X-B: b", "X-B:no space", "X-B:   spaces   ", "X_Under: u", "X-A: é", "X-A: \"q\\\"",
 		"Connection: keep-alive", "Keep-Alive: 5", "TE: trailers", "X-Forwarded-For: 1.2.3.4", "X-Forwarded-For: 1.2.3.4, 5.6.7.8", "Via: 1.1 v", "Upgrade: websocket", "Content-Type: text/x", "Authorization: Basic dXNlcjpwYXNz",
 		"Authorization: Bearer x", "Expect: 100-continue", "Range: bytes=0-3", "Range: bytes=1-", "If-None-Match: *", "If-Match: \"x\"", "Date: Mon, 01 Jan 2024 00:00:00 GMT", "Depth: 1", "Destination: /x", "Accept-Language: en", "X-Long: "+strings.Repeat("l", 200),

@@ -46,7 +46,7 @@ func (u *unit) tree() {
 	type odd struct{ path, data, link string }
 	odds := []odd{
 		{"sp ace.txt", "space\n", ""}, {"per%63ent.txt", "percent\n", ""}, {"caf\u00e9.txt", "utf8\n", ""}, {".hidden", "hidden\n", ""},
-		{"noext", "no extension\n", ""}, {"x.tar.gz", "two extensions\n", ""}, {"A.TXT", "capitals\n", ""}, {"dir.txt/x.txt", "in dir.txt\n", ""},
+		{"a.txt.gz", "not really gzip\n", ""}, {"dir/index.html.gz", "nor this", ""}, {"noext", "no extension\n", ""}, {"x.tar.gz", "two extensions\n", ""}, {"A.TXT", "capitals\n", ""}, {"dir.txt/x.txt", "in dir.txt\n", ""},
 		{"a b/c d.html", "nested space\n", ""}, {"q?.txt", "question\n", ""}, {"semi;colon.html", "semi\n", ""}, {"trail.", "dot\n", ""}, {"a+b.txt", "plus\n", ""},
 		{"link.txt", "", "a.txt"}, {"dlink", "", "dir"}, {"broken.txt", "", "nope"}, {"loop", "", "loop"}, {"up", "", "../html/a.txt"},
 		{"index.txt", "text index\n", ""}, {"b.html", "<b>b</b>", ""}, {"x.html.txt", "x\n", ""}, {"nul\u0001.txt", "ctl\n", ""}, {"\xff\xfe.bin", "raw\n", ""},

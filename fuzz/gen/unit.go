@@ -116,7 +116,7 @@ func (u *unit) put(n *conftree.Node, name, args string) {
 func duplicates(name string) bool {
 	switch name {
 	case "add_header", "add_trailer", "allow", "deny", "set", "error_page", "proxy_set_header", "proxy_hide_header",
-		"proxy_pass_header", "proxy_redirect", "rewrite", "return", "break", "access_log", "error_log", "if", "location",
+		"proxy_pass_header", "proxy_redirect", "rewrite", "sub_filter", "set_real_ip_from", "return", "break", "access_log", "error_log", "if", "location",
 		"index":
 		return true
 	}
@@ -323,6 +323,9 @@ func (u *unit) accessLog() string {
 	var parts []string
 	for range u.in(1, 3) {
 		parts = append(parts, u.text(true))
+	}
+	if u.pct(2) {
+		parts = append(parts, `" $`+u.pick(volatile...)+`"`)
 	}
 	u.http = append(u.http, u.dir("log_format", name+" "+u.pick("", "", "escape=json ", "escape=none ", "escape=default ")+strings.Join(parts, " ")))
 	return log + " " + name + u.pick("", "", "", " buffer=4k", " if=$arg_log", " if=$status")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"os"
+	"slices"
 	"sort"
 	"strings"
 
@@ -40,25 +41,40 @@ func (c *Campaign) learn(cs *casefile.Case, b *gen.Batch, ref, cand *observe.Obs
 		return
 	}
 	x, y := behaviours(ref, len(b.Units)), behaviours(cand, len(b.Units))
+	type gain struct {
+		slot   int
+		signal string
+		hash   uint64
+		worth  int
+	}
+	var gains []gain
 	plain := 0
 	for slot, u := range b.Units {
-		signal, hash, gain := c.novel(x[slot], y[slot])
-		c.gained(u, gain)
-		if gain == 0 || !c.cfg.Feedback {
+		signal, hash, worth := c.novel(x[slot], y[slot])
+		c.gained(u, worth)
+		if worth == 0 || signal == sigResponse && plain == plainSeeds {
 			continue
 		}
 		if signal == sigResponse {
-			if plain++; plain > plainSeeds {
-				continue
-			}
+			plain++
 		}
-		c.seed(u, b.Head, signal, hash, n)
+		gains = append(gains, gain{slot, signal, hash, worth})
+	}
+	if !c.cfg.Feedback {
+		return
+	}
+	slices.SortStableFunc(gains, func(a, b gain) int { return b.worth - a.worth })
+	for _, g := range gains[:min(len(gains), mostSeeds)] {
+		c.seed(b.Units[g.slot], b.Head, g.signal, g.hash, n)
 	}
 }
 
-// plainSeeds is how many units of one batch are kept for a response alone: every second fresh
-// unit has one that is new, and each seed is a file to write.
-const plainSeeds = 4
+// How many units of one batch are kept: those that brought most, and few for a response alone, which
+// every second fresh unit has. Each seed is a file to write, and the pool is small.
+const (
+	mostSeeds  = 10
+	plainSeeds = 4
+)
 
 // novel tells what is new in a unit's pairing: the signal that is worth most, its hash, and what
 // all of them are worth together, 0 when nothing is.
