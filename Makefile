@@ -9,7 +9,7 @@ FUZZ     ?= $(if $(SEED),--seed $(SEED))
 # Static programs: the oracle's own binary is process 1 of a container that has no loader for it.
 export CGO_ENABLED := 0
 
-.PHONY: build test unit lint fuzz fuzz-go faults mutants clean bin/oracle bin/proxy bin/proxy-cover
+.PHONY: build test unit lint fuzz fuzz-go faults mutants bench clean bin/oracle bin/proxy bin/proxy-cover
 
 build: bin/oracle bin/proxy
 
@@ -43,6 +43,9 @@ fuzz-go:
 # A campaign whose processes are killed at random moments; the nightly run kills 50.
 faults: build
 	$(GO) run ./tools/faults -kills $(or $(KILLS),50) -seed $(or $(SEED),1)
+
+bench: build
+	bin/oracle bench
 
 # The reference is fetched before, so that no test's time is spent on it.
 unit: build
