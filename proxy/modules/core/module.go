@@ -26,7 +26,7 @@ const unset = module.Unset
 
 func createMain(cf *module.Conf) any {
 	return &http.CoreMain{
-		Prefix:                 cf.Cycle.Prefix,
+		Prefix: cf.Cycle.Prefix, Hostname: cf.Cycle.Hostname,
 		ServerNamesHashMaxSize: unset, ServerNamesHashBucketSize: unset,
 		VariablesHashMaxSize: unset, VariablesHashBucketSize: unset,
 	}
