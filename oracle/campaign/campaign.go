@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -82,9 +83,11 @@ type Campaign struct {
 	triage  time.Duration // spent shrinking
 	memory  [2]int64      // resident bytes at start, now
 	errs    []error
+	locked  *os.File // holds Dir for this process
 }
 
-// New prepares a campaign: it reads the state that an earlier one left in Dir.
+// New prepares a campaign: it takes Dir for this process (an error when another campaign runs there) and
+// reads the state that an earlier one left.
 func New(cfg Config) (*Campaign, error) {
 	if cfg.Run == nil {
 		cfg.Run = run.RunWith
@@ -99,16 +102,27 @@ func New(cfg Config) (*Campaign, error) {
 		return nil, fmt.Errorf("campaign: want at least one job and 1 to %d units, got %d and %d", gen.MaxUnits, cfg.Jobs, cfg.Units)
 	}
 	c := &Campaign{cfg: cfg, seen: map[uint64]bool{}, blocks: map[block]bool{}, cores: map[string]int{}}
+	if err := os.MkdirAll(c.path(), 0o755); err != nil {
+		return nil, fmt.Errorf("campaign: %w", err)
+	}
+	var err error
+	if c.locked, err = lock(c.path("lock")); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			c.locked.Close()
+		}
+	}()
 	for _, dir := range []string{cfg.Corpus, c.path(), c.path("pending"), c.path("seeds"), c.path("originals"), c.path("unstable"), c.path("rig")} {
-		if err := catalog.Sweep(dir); err != nil {
+		if err = catalog.Sweep(dir); err != nil {
 			return nil, fmt.Errorf("campaign: clean up after a kill: %w", err)
 		}
 	}
-	if err := c.load(); err != nil {
+	if err = c.load(); err != nil {
 		return nil, err
 	}
 	c.state.Uncovered = cfg.Uncovered
-	var err error
 	if c.catalog, err = catalog.Open(cfg.Corpus); err != nil {
 		return nil, err
 	}
@@ -116,8 +130,9 @@ func New(cfg Config) (*Campaign, error) {
 }
 
 // Run runs the campaign to its end (time, batches, or ctx) and returns its
-// summary. The error is set when no verdict is possible.
+// summary. The error is set when no verdict is possible. It lets go of Dir at its end.
 func (c *Campaign) Run(ctx context.Context) (Summary, error) {
+	defer c.locked.Close()
 	c.start = c.cfg.Now()
 	c.memory[0] = resident()
 	ctx, cancel := context.WithCancel(ctx)

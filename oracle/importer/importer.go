@@ -4,6 +4,7 @@
 package importer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -69,9 +70,10 @@ type importer struct {
 	prefix string // where relative names begin: the configuration's folder
 	res    Result
 	size   int
-	copied map[string]string // path on this machine -> in the cell
-	hosts  map[string]string // upstream address -> the origin's
-	named  map[string]bool   // upstream blocks
+	copied map[string]string         // path on this machine -> in the cell
+	from   map[*conftree.Node]string // the file that an included directive stands in, for errors
+	hosts  map[string]string         // upstream address -> the origin's
+	named  map[string]bool           // upstream blocks
 	depth  int
 	shown  map[string]bool
 }
@@ -89,7 +91,7 @@ func Import(name string, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &importer{prefix: filepath.Dir(abs), copied: map[string]string{}, hosts: map[string]string{}, named: map[string]bool{}, shown: map[string]bool{}}
+	m := &importer{prefix: filepath.Dir(abs), copied: map[string]string{}, from: map[*conftree.Node]string{}, hosts: map[string]string{}, named: map[string]bool{}, shown: map[string]bool{}}
 	m.res.Case = &casefile.Case{Name: name, Title: "the configuration " + filepath.Base(name)}
 	top, err := m.read(abs)
 	if err != nil {
@@ -178,6 +180,11 @@ func (m *importer) expand(list []*conftree.Node, name string) ([]*conftree.Node,
 			if err != nil {
 				return nil, err
 			}
+			for _, n := range more {
+				if m.from[n] == "" {
+					m.from[n] = f
+				}
+			}
 			out = append(out, more...)
 		}
 	}
@@ -195,6 +202,7 @@ func (m *importer) absolute(name string) string {
 func (m *importer) adapt(list []*conftree.Node, parent, name string) ([]*conftree.Node, error) {
 	var out []*conftree.Node
 	for _, n := range list {
+		name := cmp.Or(m.from[n], name)
 		word := n.Name()
 		data := parent == "types" || parent == "map" || parent == "geo" || parent == "split_clients" || parent == "charset_map"
 		switch {

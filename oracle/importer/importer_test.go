@@ -1,6 +1,9 @@
 package importer
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"nginxoracle/oracle/minimize/conftree"
@@ -38,5 +41,23 @@ func TestSample(t *testing.T) {
 		if got != want {
 			t.Errorf("sample of %s is %q, want %q", in, got, want)
 		}
+	}
+}
+
+// A refusal names the file that the directive stands in, be it included.
+func TestRefusalNamesTheIncludedFile(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"nginx.conf": "http {\n\n\n\n\n    include site.conf;\n}\n",
+		"site.conf":  "server {\n    ssl_certificate missing.pem;\n}\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := Import(filepath.Join(dir, "nginx.conf"), Options{})
+	var r *Refusal
+	if !errors.As(err, &r) || r.File != filepath.Join(dir, "site.conf") || r.Line != 2 {
+		t.Errorf("got %v, want a refusal at site.conf:2", err)
 	}
 }

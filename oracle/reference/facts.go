@@ -52,7 +52,11 @@ func Facts(ctx context.Context) []Fact {
 func dockerFacts(ctx context.Context, cache string) []Fact {
 	d, err := engine.OpenDocker(ctx)
 	if err != nil {
-		return []Fact{{Name: "docker", Found: oneLine(err), Next: "install Docker for container cells"}}
+		next := "install Docker for container cells"
+		if strings.Contains(err.Error(), "permission denied") {
+			next = "add this user to the group that may use the engine's socket (docker), for container cells"
+		}
+		return []Fact{{Name: "docker", Found: oneLine(err), Next: next}}
 	}
 	defer d.Close()
 	facts := []Fact{{Name: "docker", OK: true, Found: "engine " + d.Version + ", API " + d.API}}
