@@ -275,11 +275,22 @@ func CompileRoot(cf *module.Conf, text string) (*ComplexValue, error) {
 
 // Complex evaluates (ngx_http_complex_value). The bytes live as long as the request.
 func (r *Request) Complex(v *ComplexValue) ([]byte, Rc) {
-	if v.Static {
-		return v.value, OK
-	}
+	r.FlushComplex(v)
+	return r.ComplexFlushed(v)
+}
+
+// FlushComplex forgets the changeable variables that a value is made of.
+func (r *Request) FlushComplex(v *ComplexValue) {
 	for _, i := range v.flushes {
 		r.flush(i)
+	}
+}
+
+// ComplexFlushed evaluates with the variables as they were made since they were forgotten last, for
+// those who evaluate several values as of one moment.
+func (r *Request) ComplexFlushed(v *ComplexValue) ([]byte, Rc) {
+	if v.Static {
+		return v.value, OK
 	}
 	n := v.script.Len(r, ScriptState{}, true)
 	st := ScriptState{ArgsAt: -1}

@@ -171,10 +171,18 @@ func (c *ctx) CreateRequest(r *http.Request, u *upstream.Upstream) http.Rc {
 		b = append(b, " HTTP/1.0\r\n"...)
 	}
 
+	// Variables have one value in the body and in all fields: a body that holds its own length has it
+	// as of before it was made, and so has the field behind it (ngx_http_proxy_create_request).
+	if loc.body != nil {
+		r.FlushComplex(loc.body)
+	}
+	for i := range loc.headers.lines {
+		r.FlushComplex(loc.headers.lines[i].value)
+	}
 	var body []byte
 	switch {
 	case loc.body != nil:
-		v, rc := r.Complex(loc.body)
+		v, rc := r.ComplexFlushed(loc.body)
 		if rc != http.OK {
 			return http.Error
 		}
@@ -189,7 +197,7 @@ func (c *ctx) CreateRequest(r *http.Request, u *upstream.Upstream) http.Rc {
 
 	for i := range loc.headers.lines {
 		h := &loc.headers.lines[i]
-		v, rc := r.Complex(h.value)
+		v, rc := r.ComplexFlushed(h.value)
 		if rc != http.OK {
 			return http.Error
 		}
