@@ -123,10 +123,11 @@ func (c *Campaign) runBatch(ctx context.Context, rig *cells, g *gen.Generator, n
 			s.Units += len(b.Units)
 			s.Exchanges += ex
 		})
-		if err := c.stage("compare", func() error { c.compare(cs, b, ref, cand, n); return nil }); err != nil {
+		var differ []int
+		if err := c.stage("compare", func() error { differ = c.compare(cs, b, ref, cand, n); return nil }); err != nil {
 			return err
 		}
-		if err := c.stage("learn", func() error { c.learn(cs, b, ref, cand, n); return nil }); err != nil {
+		if err := c.stage("learn", func() error { c.learn(cs, b, ref, cand, n, differ); return nil }); err != nil {
 			return err
 		}
 		if err := c.stage("guide", func() error { return c.guide(ctx, rig, b, ref, cand, n) }); err != nil {
@@ -208,19 +209,19 @@ func isEmerg(text, place string) bool {
 }
 
 // compare compares a batch's observations and keeps what differs, by unit.
-func (c *Campaign) compare(cs *casefile.Case, b *gen.Batch, ref, cand *observe.Observation, n uint64) {
+func (c *Campaign) compare(cs *casefile.Case, b *gen.Batch, ref, cand *observe.Observation, n uint64) (differ []int) {
 	r := c.cfg.Compare(ref, cand)
 	c.mask(r)
 	switch r.Verdict {
 	case diff.Agree:
-		return
+		return nil
 	case diff.Refused:
 		c.count(func(s *State) { s.Refused++ })
-		return
+		return nil
 	case diff.Differ:
 	default:
 		c.rigFailed(cs, fmt.Errorf("compare batch %d: %s", n, r.Why))
-		return
+		return nil
 	}
 	c.count(func(s *State) { s.Differed++ })
 	slots, of, loose := bySlot(r.Mismatches, len(b.Units))
@@ -233,6 +234,7 @@ func (c *Campaign) compare(cs *casefile.Case, b *gen.Batch, ref, cand *observe.O
 	if len(slots) == 0 && len(loose) > 0 {
 		c.keep(&pendingCase{Case: cs, Core: triage.Cores(diff.Result{Mismatches: loose})[0], Label: fmt.Sprintf("%d/%d", c.state.Seed, n)})
 	}
+	return slots
 }
 
 var clientNumber = regexp.MustCompile(`client (\d+)`)

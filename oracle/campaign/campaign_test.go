@@ -161,8 +161,11 @@ func TestCampaignFilesABugOnceAndResumes(t *testing.T) {
 	if want := "client: 200 / 500 [" + r.bug + "]"; sum.Findings[0].Signature != want {
 		t.Errorf("signature %q, want %q", sum.Findings[0].Signature, want)
 	}
-	if sum.Batches != 2 || sum.Units == 0 || sum.Wrong != 4 || sum.Seeds == 0 || sum.Exchanges == 0 {
+	if sum.Batches != 2 || sum.Units == 0 || sum.Wrong != 4 || sum.Exchanges == 0 {
 		t.Errorf("counters: %+v", sum.State)
+	}
+	if sum.Mismatches == sum.Units && sum.Seeds != 0 {
+		t.Errorf("every unit differs and %d are seeds: what differs is triage's until it is confirmed", sum.Seeds)
 	}
 	if r.opened.Load() != r.closed.Load() {
 		t.Errorf("%d cells opened, %d closed", r.opened.Load(), r.closed.Load())
@@ -190,6 +193,13 @@ func TestCampaignFilesABugOnceAndResumes(t *testing.T) {
 		if seen[e.Signature()] {
 			t.Errorf("signature %q was filed again after resuming", e.Signature())
 		}
+	}
+}
+
+func TestUnitsThatAgreeBecomeSeeds(t *testing.T) {
+	r := &rigged{t: t, dir: t.TempDir(), bug: "no such directive"}
+	if sum := r.campaign(nil); sum.Mismatches != 0 || sum.Seeds == 0 {
+		t.Errorf("%d mismatches, %d seeds", sum.Mismatches, sum.Seeds)
 	}
 }
 

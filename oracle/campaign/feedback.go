@@ -36,7 +36,7 @@ var worth = map[string]int{sigAsymmetry: 8, sigCoverage: 6, sigDebug: 4, sigLog:
 type behaviour struct{ signal, shape string }
 
 // learn keeps the units of a batch that showed something new.
-func (c *Campaign) learn(cs *casefile.Case, b *gen.Batch, ref, cand *observe.Observation, n uint64) {
+func (c *Campaign) learn(cs *casefile.Case, b *gen.Batch, ref, cand *observe.Observation, n uint64, differ []int) {
 	if !c.cfg.Feedback && !c.cfg.Measure {
 		return
 	}
@@ -50,6 +50,11 @@ func (c *Campaign) learn(cs *casefile.Case, b *gen.Batch, ref, cand *observe.Obs
 	var gains []gain
 	plain := 0
 	for slot, u := range b.Units {
+		// A unit that differs is triage's. Rewarded before it is confirmed, what only the machine's lateness
+		// made unlike would be bred, and its kind come to fill the batches.
+		if slices.Contains(differ, slot) {
+			continue
+		}
 		signal, hash, worth := c.novel(x[slot], y[slot])
 		c.gained(u, worth)
 		if worth == 0 || signal == sigResponse && plain == plainSeeds {
