@@ -99,7 +99,11 @@ func findings(cmd *cobra.Command, o *findingsOptions) error {
 		lines = append(lines, l)
 		worst = worse(worst, k.Kind)
 		if !o.JSON {
-			fmt.Fprintf(cmd.OutOrStdout(), "%-8s %-10s %s\n         again: oracle replay%s %s\n", l.ID, l.Kind, l.Text, targetsAgain(o.options), l.File)
+			again := "replay" + targetsAgain(o.options) + " " + l.File
+			if k.Entry == nil { // the page itself
+				again = "findings"
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%-8s %-10s %s\n         again: oracle %s\n", l.ID, l.Kind, l.Text, again)
 		}
 	}
 	if o.JSON {

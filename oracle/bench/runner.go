@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"nginxoracle/oracle/exit"
 )
 
 type runner struct {
@@ -68,9 +70,16 @@ func Run(ctx context.Context, opt Options) ([]Row, error) {
 		}
 	}
 	if !found {
-		return nil, fmt.Errorf("no workload %q", opt.Only)
+		return nil, exit.Errorf(exit.Usage, "no workload %q: want one of %s", opt.Only, strings.Join(names(), ", "))
 	}
 	return rows, nil
+}
+
+func names() (out []string) {
+	for _, w := range Workloads() {
+		out = append(out, w.Name)
+	}
+	return out
 }
 
 // idle waits until the machine is idle, bounded, and returns the load average.
