@@ -13,6 +13,7 @@ func FuzzCompare(f *testing.F) {
 	f.Add([]byte("Date: Mon, 30 Nov 2026 18:50:46 GMT\r\n"), []byte("Date: Mon, 30 Nov 2026 18:50:47 GMT\r\n"), byte(0))
 	f.Add([]byte("2026/11/30 18:50:46 [error] 12#12: *1 x"), []byte("2026/11/30 18:50:46 [error] 1#1: *2 x"), byte(2))
 	f.Add([]byte("ETag: \"a-1\""), []byte("ETag: \"b-2\""), byte(1))
+	f.Add([]byte("c 2a"), []byte("c 2b"), byte(0))
 	places := []Where{Client, Origin, Error, Access, Diag, Tree}
 	f.Fuzz(func(t *testing.T, a, b []byte, place byte) {
 		where := places[int(place)%len(places)]

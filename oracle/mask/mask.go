@@ -145,14 +145,15 @@ func (m *Comparer) applies(row *Row) bool {
 
 // covering finds a row whose value covers the difference at i in the reference's
 // and at j in the candidate's text, began at the same place in both, and passes
-// its checks.
+// its checks. A value that ends in front of the difference on both sides does not cover it: comparing
+// must come forward with every value, or it would not end.
 func (m *Comparer) covering(rs, cs []span, i, j int, ref, cand []byte) (r, c span, ok bool) {
 	for _, r := range rs {
 		if r.start > i || r.end < i {
 			continue
 		}
 		for _, c := range cs {
-			if c.row != r.row || c.end < j || i-r.start != j-c.start {
+			if c.row != r.row || c.end < j || i-r.start != j-c.start || r.end == i && c.end == j {
 				continue
 			}
 			if m.accept(&m.table[r.row], string(ref[r.start:r.end]), string(cand[c.start:c.end])) {

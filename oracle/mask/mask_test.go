@@ -180,6 +180,28 @@ func TestValueThatGoesOn(t *testing.T) {
 	}
 }
 
+// A difference right behind a value is no part of it, whether the value was the same on both sides
+// or was masked; comparing ends there.
+func TestDifferenceRightBehindAValue(t *testing.T) {
+	for _, x := range []struct {
+		ref, cand string
+		at        int
+	}{
+		{"c 2a", "c 2b", 3},
+		{"c 2", "c 2b", 3},
+		{"c 1a", "c 2b", 3},
+		{"c 1, c 12\n", "c 2, c 13\r\n", 9},
+	} {
+		m := New(observation("connection"), observation("connection"))
+		for _, side := range []*Side{m.ref, m.cand} {
+			side.Conns = 100
+		}
+		if at, equal, _ := m.Compare(Client, []byte(x.ref), []byte(x.cand)); equal || at != x.at {
+			t.Errorf("%q and %q: equal %v at %d, want a difference at %d", x.ref, x.cand, equal, at, x.at)
+		}
+	}
+}
+
 // docs/masks.md names every row and no other.
 func TestPageNamesEveryRow(t *testing.T) {
 	page, err := os.ReadFile("../../docs/masks.md")
