@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -29,7 +30,7 @@ type fuzzOptions struct {
 	Dir, Corpus              string
 	NoFeedback, Versus, Self bool
 	StopAtFirst              bool
-	Profile                  string
+	Profile, MemProfile      string
 }
 
 func newFuzz(o *options) *cobra.Command {
@@ -64,6 +65,7 @@ same command goes on where it was.`,
 	f.BoolVar(&fo.Self, "reference-vs-reference", false, "the candidate is the reference: what differs is the rig's or its own wavering")
 	f.DurationVar(&fo.Shrink, "shrink", 20*time.Second, "time to shrink one case")
 	f.StringVar(&fo.Profile, "cpuprofile", "", "write where the oracle's own time goes, for go tool pprof")
+	f.StringVar(&fo.MemProfile, "memprofile", "", "write what the oracle's memory is used for, whenever it has grown, for go tool pprof")
 	f.DurationVar(&fo.Drain, "drain", 30*time.Second, "how long to go on with cases that wait for triage when the time is over")
 	return cmd
 }
@@ -120,6 +122,7 @@ func fuzz(cmd *cobra.Command, o *fuzzOptions) error {
 	}
 	defer stopProfile()
 	end := progress(&cfg, errw, o)
+	cfg.Progress = profileMemory(cfg.Progress, o.MemProfile, errw)
 	c, err := campaign.New(cfg)
 	if err != nil {
 		end()
@@ -159,6 +162,35 @@ func startProfile(path string) (stop func(), err error) {
 			fmt.Fprintln(os.Stderr, "oracle: fuzz:", err)
 		}
 	}, nil
+}
+
+// grown is by how much, in percent, memory has to grow for another profile of it.
+const grown = 20
+
+// profileMemory adds to a campaign's progress that the heap's profile is written to path anew when
+// the process has become larger by grown percent than it was at the last one.
+func profileMemory(next func(campaign.Snapshot), path string, errw io.Writer) func(campaign.Snapshot) {
+	if path == "" {
+		return next
+	}
+	var last int64
+	return func(s campaign.Snapshot) {
+		if now := s.Memory[1]; now*100 > last*(100+grown) {
+			last = now
+			if err := writeHeap(path); err != nil {
+				fmt.Fprintln(errw, "oracle: fuzz:", err)
+			}
+		}
+		next(s)
+	}
+}
+
+func writeHeap(path string) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(pprof.Lookup("heap").WriteTo(f, 0), f.Close())
 }
 
 func flagsAgain(o *fuzzOptions) (s string) {
