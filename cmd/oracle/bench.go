@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -59,6 +60,10 @@ func newBench(o *options) *cobra.Command {
 			begin := time.Now()
 			rows, rigErr := bench.Run(cmd.Context(), opt)
 			report := bench.Report{Machine: bench.Machine(), At: begin.UTC(), Seconds: time.Since(begin).Seconds(), Reference: o.Reference, Candidate: o.Candidate, Rows: rows}
+			interrupted := cmd.Context().Err() != nil
+			if interrupted {
+				report.Left = bench.Left(opt.Only, rows)
+			}
 			if o.JSON {
 				if err := json.NewEncoder(cmd.OutOrStdout()).Encode(report); err != nil {
 					return err
@@ -69,10 +74,17 @@ func newBench(o *options) *cobra.Command {
 					return err
 				}
 			}
+			pass, fail, none := report.Count()
+			if interrupted {
+				if !o.JSON && len(rows) > 0 {
+					report.Table(cmd.OutOrStdout())
+				}
+				return done(cmd, exit.Rig, "bench: interrupted after %d PASS, %d FAIL, %d NO NUMBER; not measured: %s (each: oracle bench%s --workload NAME)",
+					pass, fail, none, strings.Join(report.Left, ", "), targetsAgain(o))
+			}
 			if rigErr != nil {
 				return exit.Wrap(exit.Rig, rigErr)
 			}
-			pass, fail, none := report.Count()
 			code := exit.Agree
 			switch {
 			case fail > 0:

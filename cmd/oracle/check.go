@@ -9,6 +9,7 @@ import (
 
 	"nginxoracle/oracle/casefile"
 	"nginxoracle/oracle/catalog"
+	"nginxoracle/oracle/count"
 	"nginxoracle/oracle/diff"
 	"nginxoracle/oracle/exit"
 	"nginxoracle/oracle/importer"
@@ -108,5 +109,5 @@ func check(cmd *cobra.Command, o *checkOptions, path string) error {
 	}
 	var t tally
 	t.add(out)
-	return done(cmd, t.code(), "check: %d requests on %d connections to %s and %s: %s", requests, len(c.Sections), o.Reference, o.Candidate, out.result.Verdict)
+	return done(cmd, t.code(), "check: %s on %s to %s and %s: %s", count.Of(requests, "request"), count.Of(len(c.Sections), "connection"), o.Reference, o.Candidate, out.result.Verdict)
 }

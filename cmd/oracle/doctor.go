@@ -48,7 +48,13 @@ Exit code 0 means that cases can be run; 3 that they cannot, with the next step.
 		Example: "  oracle doctor\n  oracle doctor --cell container --json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d := diagnose(cmd.Context(), o, func(s string) { fmt.Fprintln(cmd.ErrOrStderr(), s) })
+			said := map[string]bool{} // the reference is looked for twice
+			d := diagnose(cmd.Context(), o, func(s string) {
+				if !said[s] {
+					fmt.Fprintln(cmd.ErrOrStderr(), s)
+				}
+				said[s] = true
+			})
 			code, text := d.verdict()
 			d.Code = int(code)
 			if o.JSON {
@@ -135,7 +141,13 @@ func (d *diagnosis) verdict() (exit.Code, string) {
 		}
 	}
 	r := d.Targets[0]
-	return exit.Agree, fmt.Sprintf("doctor: %s and %s run in %s cells", r.Name, d.Targets[1].Name, r.Cell)
+	faults := ""
+	for _, f := range d.Facts {
+		if f.Fault {
+			faults += ", but " + f.Name + " is set up wrongly (see above)"
+		}
+	}
+	return exit.Agree, fmt.Sprintf("doctor: %s and %s run in %s cells%s", r.Name, d.Targets[1].Name, r.Cell, faults)
 }
 
 func (d *diagnosis) print(w io.Writer) {
@@ -144,6 +156,9 @@ func (d *diagnosis) print(w io.Writer) {
 		mark := "yes"
 		if !f.OK {
 			mark = "no"
+		}
+		if f.Fault {
+			mark = "BAD"
 		}
 		fmt.Fprintf(w, "  %-3s  %-22s %s\n", mark, f.Name, f.Found)
 		if !f.OK && f.Next != "" {

@@ -11,6 +11,7 @@ import (
 
 	"nginxoracle/oracle/casefile"
 	"nginxoracle/oracle/catalog"
+	"nginxoracle/oracle/count"
 	"nginxoracle/oracle/diff"
 	"nginxoracle/oracle/exit"
 	"nginxoracle/oracle/reference"
@@ -66,7 +67,7 @@ func findings(cmd *cobra.Command, o *findingsOptions) error {
 		if err := catalog.WriteFile(o.Page, c.Page(base)); err != nil {
 			return exit.Wrap(exit.Rig, fmt.Errorf("findings: %w", err))
 		}
-		return done(cmd, exit.Agree, "findings: %d entries, %s written", len(c.Entries), o.Page)
+		return done(cmd, exit.Agree, "findings: %s, %s written", count.Of(len(c.Entries), "entry"), o.Page)
 	}
 	j := &judge{}
 	if slices.ContainsFunc(c.Entries, func(e *catalog.Entry) bool { return e.Status() != catalog.New }) {
@@ -91,6 +92,12 @@ func findings(cmd *cobra.Command, o *findingsOptions) error {
 		ID, File, Kind, Text string
 	}
 	var lines []line
+	unseen := 0 // what a signal has kept from being looked at is no complaint
+	if cmd.Context().Err() != nil {
+		all := len(complaints)
+		complaints = slices.DeleteFunc(complaints, func(k catalog.Complaint) bool { return k.Kind == catalog.Broken })
+		unseen = all - len(complaints)
+	}
 	for _, k := range complaints {
 		l := line{ID: "page", File: o.Page, Kind: k.Kind.String(), Text: k.Text}
 		if k.Entry != nil {
@@ -106,12 +113,18 @@ func findings(cmd *cobra.Command, o *findingsOptions) error {
 			fmt.Fprintf(cmd.OutOrStdout(), "%-8s %-10s %s\n         again: oracle %s\n", l.ID, l.Kind, l.Text, again)
 		}
 	}
+	if unseen > 0 {
+		worst = exit.Rig
+	}
 	if o.JSON {
-		if err := printJSON(cmd.OutOrStdout(), map[string]any{"entries": len(c.Entries), "complaints": lines, "exit": int(worst)}); err != nil {
+		if err := printJSON(cmd.OutOrStdout(), map[string]any{"entries": len(c.Entries), "complaints": lines, "not_looked_at": unseen, "exit": int(worst)}); err != nil {
 			return exit.Wrap(exit.Rig, err)
 		}
 	}
-	return done(cmd, worst, "findings: %d entries, %d complaints", len(c.Entries), len(complaints))
+	if unseen > 0 {
+		return done(cmd, worst, "findings: %s, %s; interrupted, %d not looked at", count.Of(len(c.Entries), "entry"), count.Of(len(complaints), "complaint"), unseen)
+	}
+	return done(cmd, worst, "findings: %s, %s", count.Of(len(c.Entries), "entry"), count.Of(len(complaints), "complaint"))
 }
 
 // worse orders the codes of a check: a broken rig before all, then what differs,

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"runtime/pprof"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +16,7 @@ import (
 	"golang.org/x/term"
 
 	"nginxoracle/oracle/campaign"
+	"nginxoracle/oracle/count"
 	"nginxoracle/oracle/diff"
 	"nginxoracle/oracle/engine"
 	"nginxoracle/oracle/exit"
@@ -139,10 +141,17 @@ func fuzz(cmd *cobra.Command, o *fuzzOptions) error {
 		sum.Print(cmd.OutOrStdout(), o.Jobs)
 		fmt.Fprintf(cmd.OutOrStdout(), "again     oracle fuzz --dir %s%s\n", o.Dir, flagsAgain(o))
 	}
-	if err != nil {
-		fmt.Fprintln(errw, "oracle: fuzz:", err)
+	if _, more, ok := strings.Cut(errorText(err), "\n"); ok { // the first line is in Why
+		fmt.Fprintln(errw, more)
 	}
-	return done(cmd, sum.Code, "fuzz: %d cases, %s", sum.Cases, sum.Why)
+	return done(cmd, sum.Code, "fuzz: %s, %s", count.Of(sum.Cases, "case"), sum.Why)
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
 }
 
 func startProfile(path string) (stop func(), err error) {
@@ -197,6 +206,9 @@ func flagsAgain(o *fuzzOptions) (s string) {
 	if o.Self {
 		s += " --reference-vs-reference"
 	}
+	if o.Corpus != "corpus" {
+		s += " --corpus " + o.Corpus
+	}
 	return s + targetsAgain(o.options)
 }
 
@@ -207,6 +219,9 @@ func targetsAgain(o *options) (s string) {
 	}
 	if o.Reference != "nginx" {
 		s += " --reference " + o.Reference
+	}
+	if o.Cell != "auto" {
+		s += " --cell " + o.Cell
 	}
 	return s
 }

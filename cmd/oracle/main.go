@@ -17,10 +17,10 @@ func main() {
 	engine.Agent()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	err := newRoot().ExecuteContext(ctx)
-	stop()
 	code := exit.Of(err)
 	if err != nil && err.Error() != "" {
-		fmt.Fprintln(os.Stderr, code.Summary("oracle: "+err.Error()))
+		fmt.Fprintln(os.Stderr, lastLine(ctx, code, "oracle: "+err.Error()))
 	}
+	stop()
 	os.Exit(int(code))
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,8 +35,8 @@ func newMinimize(o *options) *cobra.Command {
 		Long: `minimize runs a differing case again, makes sure that the reference agrees with
 itself on it, and takes away configuration, clients, origins, files and bytes for
 as long as the same difference stays. The original is kept: the result goes to
-CASE.min.txtar, which is written anew with every step and is where an interrupted
-run goes on.`,
+CASE.min.txtar, which is written anew with every step (its field "shrinking" says that
+it is not at its end) and is where an interrupted run goes on.`,
 		Example: "  oracle minimize campaign/proxy/originals/F-0001.txtar\n  oracle minimize mine.txtar --output small.txtar --time 1m",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return minimizeCase(cmd, mo, args[0]) },
@@ -69,14 +70,15 @@ func minimizeCase(cmd *cobra.Command, o *minimizeOptions, path string) error {
 		return err
 	}
 	if o.Output == "" {
-		o.Output = strings.TrimSuffix(path, ".txtar") + ".min.txtar"
+		o.Output = besides(path)
 	}
 	if o.Output == path {
 		return exit.Errorf(exit.Usage, "minimize: the original is kept: give another --output than %s", path)
 	}
-	start := c
-	if half, err := casefile.Load(o.Output); err == nil {
-		start = half
+	start, ran := c, path
+	half, err := casefile.Load(o.Output)
+	if err == nil {
+		start, ran = half, o.Output
 		fmt.Fprintf(cmd.ErrOrStderr(), "minimize: going on from %s\n", o.Output)
 	}
 	pair, err := reference.Resolve(cmd.Context(), o.Reference, o.Candidate, o.Cell, func(s string) { fmt.Fprintln(cmd.ErrOrStderr(), s) })
@@ -86,8 +88,11 @@ func minimizeCase(cmd *cobra.Command, o *minimizeOptions, path string) error {
 	j := &judge{pair: pair}
 	defer j.close()
 	var saveErr error
+	best := half
 	opt := triage.Options{Budget: minimize.Budget{Time: o.Time, Attempts: o.Attempts}, Saved: func(s *casefile.Case) {
-		saveErr = catalog.WriteFile(o.Output, s.Print())
+		best = s.Clone()
+		best.Meta = append(without(c.Meta, "signature", "core"), casefile.Field{Key: shrinking, Value: "not at its end; to go on: " + goOn(o, path)})
+		saveErr = catalog.WriteFile(o.Output, best.Print())
 	}}
 	rep := triage.Triage(cmd.Context(), rig{j}, start, opt)
 	if saveErr != nil {
@@ -95,12 +100,19 @@ func minimizeCase(cmd *cobra.Command, o *minimizeOptions, path string) error {
 	}
 	switch rep.Outcome {
 	case triage.Gone:
-		return done(cmd, exit.Agree, "minimize: %s does not differ (%s)", path, rep.Why)
+		return done(cmd, exit.Agree, "minimize: %s does not differ (%s)", ran, rep.Why)
 	case triage.Unstable:
-		return done(cmd, exit.Unstable, "minimize: %s: %s", path, rep.Why)
+		return done(cmd, exit.Unstable, "minimize: %s: %s", ran, rep.Why)
 	case triage.Found:
+	case triage.Interrupted:
+		if best == nil {
+			return exit.Errorf(exit.Rig, "minimize: interrupted before anything smaller was found, nothing written; to begin again: %s", goOn(o, path))
+		}
+		best.Meta = c.Meta // the note is not what was shrunk
+		return exit.Errorf(exit.Rig, "minimize: interrupted; the smallest so far, not run again yet, is %s (%d bytes of %d); to go on: %s",
+			o.Output, len(best.Print()), len(c.Print()), goOn(o, path))
 	default:
-		return exit.Errorf(exit.Rig, "minimize: %s: %s", path, rep.Why)
+		return exit.Errorf(exit.Rig, "minimize: %s: %s", ran, rep.Why)
 	}
 	rep.Case.Meta = mergeMeta(c.Meta, rep)
 	if err := catalog.WriteFile(o.Output, rep.Case.Print()); err != nil {
@@ -125,13 +137,26 @@ func minimizeCase(cmd *cobra.Command, o *minimizeOptions, path string) error {
 	return done(cmd, exit.Differ, "minimize: %s differs", o.Output)
 }
 
+// shrinking is the field of a result that is not at its end.
+const shrinking = "shrinking"
+
+// goOn is the command that goes on where this one ends.
+func goOn(o *minimizeOptions, path string) string {
+	s := "oracle minimize" + targetsAgain(o.options)
+	if o.Output != besides(path) {
+		s += " --output " + o.Output
+	}
+	return s + " " + path
+}
+
+// besides is where the result goes that nobody gave a name to.
+func besides(path string) string { return strings.TrimSuffix(path, ".txtar") + ".min.txtar" }
+
+func without(meta []casefile.Field, keys ...string) []casefile.Field {
+	return slices.DeleteFunc(slices.Clone(meta), func(f casefile.Field) bool { return slices.Contains(keys, f.Key) })
+}
+
 // mergeMeta keeps the original's fields and brings the signature up to date.
 func mergeMeta(meta []casefile.Field, rep triage.Report) []casefile.Field {
-	var out []casefile.Field
-	for _, f := range meta {
-		if f.Key != "signature" && f.Key != "core" {
-			out = append(out, f)
-		}
-	}
-	return append(out, casefile.Field{Key: "signature", Value: rep.Signature.String()})
+	return append(without(meta, "signature", "core", shrinking), casefile.Field{Key: "signature", Value: rep.Signature.String()})
 }

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/term"
 
 	"nginxoracle/oracle/casefile"
+	"nginxoracle/oracle/count"
 	"nginxoracle/oracle/diff"
 	"nginxoracle/oracle/exit"
 	"nginxoracle/oracle/observe"
@@ -100,6 +101,10 @@ func replay(cmd *cobra.Command, o *replayOptions, args []string) error {
 	out := &printer{w: cmd.OutOrStdout(), o: o, style: styleOf(cmd.OutOrStdout()), few: len(cases) <= 20}
 	var views []report.JSON
 	runAll(cmd.Context(), pair, cases, o, func(r outcome) {
+		if r.err != nil && cmd.Context().Err() != nil {
+			// What a signal has ended or kept from beginning has no verdict, and is no fault of the rig.
+			r.skipped, t.interrupted = true, true
+		}
 		if r.skipped {
 			t.skipped++
 			return
@@ -200,10 +205,12 @@ type tally struct {
 	recorded int // divergences that are exactly as recorded
 	stale    int // recorded divergences that no longer are
 	wrong    int // files that are no cases
-	skipped  int // not run: another one differed, with --fail-fast
+	skipped  int // not run: another one differed, with --fail-fast, or a signal came
 	timeouts int
 	masks    map[string]int
 	took     time.Duration
+
+	interrupted bool // by a signal, so that cases have no verdict
 }
 
 func (t *tally) add(r outcome) {
@@ -231,7 +238,7 @@ func (t *tally) add(r outcome) {
 // code is the worst that happened: without a verdict there is no better news.
 func (t *tally) code() exit.Code {
 	switch {
-	case t.counts[diff.RigFailed]+t.counts[diff.NoVerdict] > 0:
+	case t.counts[diff.RigFailed]+t.counts[diff.NoVerdict] > 0, t.interrupted:
 		return exit.Rig
 	case t.wrong > 0:
 		return exit.Usage
@@ -261,15 +268,19 @@ func (t *tally) String() string {
 	}
 	part(t.recorded, "as recorded")
 	part(t.stale, "stale")
-	part(t.wrong, "wrong files")
+	if t.wrong > 0 {
+		parts = append(parts, count.Of(t.wrong, "wrong file"))
+	}
 	part(t.skipped, "not run")
 	total += t.skipped
-	part(t.timeouts, "last-resort timeouts used")
-	s := fmt.Sprintf("%d cases", total)
-	if total == 1 {
-		s = "1 case"
+	if t.timeouts > 0 {
+		parts = append(parts, count.Of(t.timeouts, "last-resort timeout")+" used")
 	}
-	return fmt.Sprintf("%s: %s; %.1f s", s, strings.Join(parts, ", "), t.took.Seconds())
+	s := fmt.Sprintf("%s: %s; %.1f s", count.Of(total, "case"), strings.Join(parts, ", "), t.took.Seconds())
+	if t.interrupted {
+		s += ", interrupted"
+	}
+	return s
 }
 
 func (t *tally) json() any {
@@ -278,7 +289,7 @@ func (t *tally) json() any {
 		counts[v.String()] = n
 	}
 	return map[string]any{"summary": map[string]any{
-		"verdicts": counts, "as_recorded": t.recorded, "stale": t.stale, "wrong_files": t.wrong, "timeouts": t.timeouts,
+		"verdicts": counts, "as_recorded": t.recorded, "stale": t.stale, "wrong_files": t.wrong, "not_run": t.skipped, "interrupted": t.interrupted, "timeouts": t.timeouts,
 		"masks": t.masks, "seconds": t.took.Seconds(), "exit": int(t.code()), "exit_name": t.code().String(),
 	}}
 }
@@ -331,18 +342,12 @@ func (p *printer) print(r outcome) {
 
 // view is what a person is shown of the outcome.
 func (r *outcome) view(o *replayOptions) *report.View {
-	again := []string{"oracle", "replay"}
-	if o.Reference != "nginx" {
-		again = append(again, "--reference", o.Reference)
-	}
-	if o.Candidate != "proxy" {
-		again = append(again, "--candidate", o.Candidate)
-	}
+	again := "oracle replay" + targetsAgain(o.options)
 	if o.ReferenceOnly {
-		again = append(again, "--reference-only")
+		again += " --reference-only"
 	}
 	v := &report.View{Case: r.c, Ref: o.Reference, Cand: o.Candidate, Result: r.result, Word: string(r.expected),
-		Again: strings.Join(append(again, r.c.Name), " ")}
+		Again: again + " " + r.c.Name}
 	if o.ReferenceOnly {
 		v.Ref, v.Cand = o.Reference, "again"
 	}

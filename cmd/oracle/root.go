@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -94,10 +95,18 @@ func usageErrors(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
+// lastLine is a command's last line: what happened, and the code.
+func lastLine(ctx context.Context, code exit.Code, what string) string {
+	if ctx.Err() != nil {
+		return code.Interrupted(what)
+	}
+	return code.Summary(what)
+}
+
 // done ends a command: it prints the summary line, which names the code, and
 // returns the error that makes the process end with it.
 func done(cmd *cobra.Command, code exit.Code, format string, args ...any) error {
-	fmt.Fprintln(cmd.ErrOrStderr(), code.Summary(fmt.Sprintf(format, args...)))
+	fmt.Fprintln(cmd.ErrOrStderr(), lastLine(cmd.Context(), code, fmt.Sprintf(format, args...)))
 	if code == exit.Agree {
 		return nil
 	}

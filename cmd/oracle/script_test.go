@@ -60,7 +60,7 @@ func scripts(t *testing.T, dir string) {
 			}
 			return false, fmt.Errorf("condition %q is unknown", cond)
 		},
-		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"paste": paste, "room": room},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"paste": paste, "room": room, "appears": appears},
 	})
 }
 

@@ -107,6 +107,7 @@ type Report struct {
 	Seconds              float64 // of the whole run
 	Reference, Candidate string
 	Rows                 []Row
+	Left                 []string `json:",omitempty"` // workloads that were not measured: somebody interrupted the run
 }
 
 // Count is the number of figures with each verdict.

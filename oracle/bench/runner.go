@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -21,8 +22,8 @@ type runner struct {
 	bounds                             []Threshold
 }
 
-// Run measures every workload asked for. An error means that the rig broke; what was measured
-// before is returned with it.
+// Run measures every workload asked for. An error means that the rig broke, or that ctx ended; what
+// was measured before is returned with it. A workload that ctx has cut short is no row.
 func Run(ctx context.Context, opt Options) ([]Row, error) {
 	r := &runner{opt: opt}
 	var err error
@@ -58,6 +59,9 @@ func Run(ctx context.Context, opt Options) ([]Row, error) {
 		}
 		found = true
 		row, err := r.workload(ctx, w)
+		if ctx.Err() != nil {
+			return rows, ctx.Err()
+		}
 		rows = append(rows, row)
 		if opt.Each != nil {
 			opt.Each(row)
@@ -65,14 +69,21 @@ func Run(ctx context.Context, opt Options) ([]Row, error) {
 		if err != nil {
 			return rows, fmt.Errorf("workload %s: %w", w.Name, err)
 		}
-		if ctx.Err() != nil {
-			return rows, ctx.Err()
-		}
 	}
 	if !found {
 		return nil, exit.Errorf(exit.Usage, "no workload %q: want one of %s", opt.Only, strings.Join(names(), ", "))
 	}
 	return rows, nil
+}
+
+// Left lists the workloads that were asked for and have no row.
+func Left(only string, rows []Row) (out []string) {
+	for _, name := range names() {
+		if (only == "" || only == name) && !slices.ContainsFunc(rows, func(r Row) bool { return r.Workload == name }) {
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 func names() (out []string) {

@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"nginxoracle/fuzz/gen"
@@ -146,7 +148,7 @@ func (c *Campaign) Run(ctx context.Context) (Summary, error) {
 			defer wg.Done()
 			if err := c.work(ctx, i); err != nil && ctx.Err() == nil {
 				c.mu.Lock()
-				c.errs = append(c.errs, err)
+				c.failLocked(err)
 				c.mu.Unlock()
 				cancel() // a rig that cannot be opened again will not do better in another job
 			}
@@ -159,9 +161,19 @@ func (c *Campaign) Run(ctx context.Context) (Summary, error) {
 	c.memory[1] = resident()
 	saveErr := c.save()
 	if saveErr != nil {
-		c.errs = append(c.errs, saveErr)
+		c.failLocked(saveErr)
 	}
 	return c.summary(), errors.Join(c.errs...)
+}
+
+// failLocked remembers why there is no verdict. One full disk fails everything that writes: of errors of
+// the system with one number only the first is kept.
+func (c *Campaign) failLocked(err error) {
+	var errno syscall.Errno
+	if errors.As(err, &errno) && slices.ContainsFunc(c.errs, func(e error) bool { return errors.Is(e, errno) }) {
+		return
+	}
+	c.errs = append(c.errs, err)
 }
 
 // over tells whether new batches are still to be started.

@@ -174,7 +174,7 @@ func (c *Campaign) seed(u *gen.Unit, head gen.Head, signal string, hash, n uint6
 		err = os.Rename(name+".part", name)
 	}
 	if err != nil {
-		c.errs = append(c.errs, fmt.Errorf("campaign: keep a seed: %w", err))
+		c.failLocked(fmt.Errorf("campaign: keep a seed: %w", err))
 	}
 }
 

@@ -50,7 +50,7 @@ func (c *Campaign) keep(p *pendingCase) {
 	sum := sha256.Sum256(text)
 	p.File = c.path("pending", hex.EncodeToString(sum[:6])+".txtar")
 	if err := catalog.WriteFile(p.File, text); err != nil {
-		c.errs = append(c.errs, fmt.Errorf("campaign: save a differing case: %w", err))
+		c.failLocked(fmt.Errorf("campaign: save a differing case: %w", err))
 	}
 	c.pending = append(c.pending, p)
 	slices.SortStableFunc(c.pending, func(a, b *pendingCase) int { return urgency(a.Core) - urgency(b.Core) })
@@ -120,7 +120,7 @@ func (c *Campaign) triageCase(ctx context.Context, rig *cells, p *pendingCase) e
 	if rep.Outcome != triage.Found && p.best != nil && ctx.Err() == nil {
 		rep = c.bounded(ctx, rig, p, p.Case)
 	}
-	if (rep.Outcome == triage.Unstable || rep.Outcome == triage.Rigged) && ctx.Err() == nil {
+	if (rep.Outcome == triage.Unstable || rep.Outcome == triage.Rigged || rep.Outcome == triage.Interrupted) && ctx.Err() == nil {
 		// A server that something else has killed looks like a reference that wavers: one bad
 		// moment of the machine must not cost a finding.
 		rep = c.bounded(ctx, rig, p, p.Case)
@@ -228,7 +228,7 @@ func (c *Campaign) settle(p *pendingCase, rep triage.Report) (fate string, err e
 		c.cores[p.Core]--
 		fate = rep.Outcome.String() + ": " + rep.Why
 		return fate, c.unstableLocked(p.Case, fate)
-	case triage.Rigged:
+	case triage.Rigged, triage.Interrupted: // the latter by the bound of one case: the campaign's own end is looked at before
 		c.cores[p.Core]--
 		s.RigFailed++
 		s.LastRig = rep.Why
@@ -317,7 +317,7 @@ func (c *Campaign) unstable(cs *casefile.Case, why string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := c.unstableLocked(cs, why); err != nil {
-		c.errs = append(c.errs, err)
+		c.failLocked(err)
 	}
 }
 

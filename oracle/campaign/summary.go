@@ -6,12 +6,14 @@ import (
 	"io"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"sort"
 	"strconv"
 	"strings"
 	"time"
 
+	"nginxoracle/oracle/count"
 	"nginxoracle/oracle/exit"
 )
 
@@ -29,6 +31,7 @@ type Summary struct {
 	Snapshot
 	Code    exit.Code
 	Why     string
+	Dir     string
 	Flags   string   // that name the targets, for the lines to paste: "" or " --candidate X"
 	Waiting []string // pending cases that nobody looked at yet
 }
@@ -49,7 +52,7 @@ func clone(m map[string]int) map[string]int {
 }
 
 func (c *Campaign) summary() Summary {
-	s := Summary{Snapshot: c.snapshot()}
+	s := Summary{Snapshot: c.snapshot(), Dir: c.cfg.Dir}
 	for _, p := range c.pending {
 		s.Waiting = append(s.Waiting, p.File)
 	}
@@ -64,15 +67,18 @@ func (c *Campaign) summary() Summary {
 	case c.stopped:
 		s.Code, s.Why = exit.Differ, "stopped at the first mismatch: "+c.pending[0].Core
 	case s.CompanyAgain > 0:
-		s.Code, s.Why = exit.Differ, fmt.Sprintf("%d findings, %d units differ in company only, again and again", len(s.Findings), s.CompanyAgain)
+		s.Code, s.Why = exit.Differ, fmt.Sprintf("%s; %s in company only, again and again", count.Of(len(s.Findings), "finding"), count.Of(s.CompanyAgain, "unit differs", "units differ"))
 	case len(s.Findings) > 0 || len(s.Waiting) > 0 || s.Signals["known-new"] > 0:
-		s.Code, s.Why = exit.Differ, fmt.Sprintf("%d findings, %d cases wait for triage", len(s.Findings), len(s.Waiting))
+		s.Code, s.Why = exit.Differ, fmt.Sprintf("%s, %s for triage", count.Of(len(s.Findings), "finding"), count.Of(len(s.Waiting), "case waits", "cases wait"))
 	case s.RigFailed*100 > s.Batches+s.Wrong:
-		s.Code, s.Why = exit.Rig, fmt.Sprintf("%d runs gave no verdict, the last: %s", s.RigFailed, firstLine(s.LastRig))
+		s.Code, s.Why = exit.Rig, fmt.Sprintf("%s gave no verdict, the last: %s", count.Of(s.RigFailed, "run"), firstLine(s.LastRig))
 	case s.Unstable > 0 && c.cfg.Self:
-		s.Code, s.Why = exit.Unstable, fmt.Sprintf("%d cases on which the reference wavers", s.Unstable)
+		s.Code, s.Why = exit.Unstable, count.Of(s.Unstable, "case")+" on which the reference wavers"
 	default:
 		s.Code, s.Why = exit.Agree, "all agree"
+		if n := s.Unstable + s.Company + s.RigFailed; n > 0 {
+			s.Why = "all else agrees; " + count.Of(n, "unit") + " without a verdict kept in " + s.Dir + " (see above)"
+		}
 	}
 	return s
 }
@@ -111,15 +117,15 @@ func (s Summary) Print(w io.Writer, jobs int) {
 	p := func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
 	sec := max(s.Took.Seconds(), 0.001)
 	p("campaign  seed %d, batches %d to %d, %s", s.Seed, s.First, s.Next, s.Took.Round(time.Second))
-	p("compared  %d batches, %d server blocks, %d wrong configurations, %d exchanges", s.Batches, s.Units, s.Wrong, s.Exchanges)
-	p("speed     %.0f exchanges/s, %.0f server blocks/s, %.1f boots/s (both targets, %d jobs)", float64(s.Exchanges)/sec, float64(s.Units)/sec, float64(s.Boots)/sec, jobs)
+	p("compared  %s, %s, %s, %s", count.Of(s.Batches, "batch"), count.Of(s.Units, "server block"), count.Of(s.Wrong, "wrong configuration"), count.Of(s.Exchanges, "exchange"))
+	p("speed     %.0f exchanges/s, %.0f server blocks/s, %.1f boots/s (both targets, %s)", float64(s.Exchanges)/sec, float64(s.Units)/sec, float64(s.Boots)/sec, count.Of(jobs, "job"))
 	if s.AloneTook > 0 {
 		alone := float64(s.AloneExchanges) / s.AloneTook.Seconds() * float64(jobs)
-		p("ceiling   %.0f exchanges/s: the same streams on nginx alone, in this run (%d batches; %.2f of it reached)", alone, s.SelfChecks, float64(s.Exchanges)/sec/alone)
+		p("ceiling   %.0f exchanges/s: the same streams on nginx alone, in this run (%s; %.2f of it reached)", alone, count.Of(s.SelfChecks, "batch"), float64(s.Exchanges)/sec/alone)
 	}
-	p("set aside %d units that nginx does not load, %d batches spoiled, %d refused by the candidate, %d unstable, %d runs without verdict", s.Dropped, s.Spoiled, s.Refused, s.Unstable, s.RigFailed)
+	p("set aside %s that nginx does not load, %s spoiled, %d refused by the candidate, %d unstable, %s", count.Of(s.Dropped, "unit"), count.Of(s.Spoiled, "batch"), s.Refused, s.Unstable, count.Of(s.RigFailed, "run without verdict", "runs without verdict"))
 	if s.Company+s.Late > 0 {
-		p("company   %d units differed only in company (%d of them there again): they agree alone; %d more were held up by the machine", s.Company, s.CompanyAgain, s.Late)
+		p("company   %s only in company (%d there again) and agreed alone; %d more held up by the machine", count.Of(s.Company, "unit differed", "units differed"), s.CompanyAgain, s.Late)
 		if s.LastCompany != "" {
 			p("company   the last: %s", s.LastCompany)
 		}
@@ -133,7 +139,7 @@ func (s Summary) Print(w io.Writer, jobs int) {
 	if s.LastRig != "" {
 		p("rig       the last: %s", firstLine(s.LastRig))
 	}
-	p("timeouts  %d last-resort timeouts, %.2f in 1,000 exchanges", s.Timeouts, 1000*float64(s.Timeouts)/float64(max(2*s.Exchanges, 1)))
+	p("timeouts  %s, %.2f in 1,000 exchanges", count.Of(s.Timeouts, "last-resort timeout"), 1000*float64(s.Timeouts)/float64(max(2*s.Exchanges, 1)))
 	p("signals   new things seen: %s", sorted(s.Signals))
 	p("seeds     %d in the pool; kept for: %s", s.Seeds, sorted(s.SeedsBy))
 	if len(s.FromSeed) > 0 {
@@ -143,7 +149,7 @@ func (s Summary) Print(w io.Writer, jobs int) {
 		p("coverage  none: %s", s.Uncovered)
 	}
 	if s.Blind > 0 {
-		p("blind     %d batches whose instrument showed nothing, the last: %s", s.Blind, s.LastBlind)
+		p("blind     %s whose instrument showed nothing, the last: %s", count.Of(s.Blind, "batch"), s.LastBlind)
 	}
 	if len(s.Masks) > 0 {
 		p("masks     %s", sorted(s.Masks))
@@ -153,7 +159,7 @@ func (s Summary) Print(w io.Writer, jobs int) {
 	}
 	p("memory    %d MB at the start, %d MB at the end", s.Memory[0]>>20, s.Memory[1]>>20)
 	if s.Shrinks > 0 {
-		p("triage    %d cases, %s each; %d mismatching units in all, %d of them only counted", s.Shrinks, (s.ShrinkTime / time.Duration(s.Shrinks)).Round(10*time.Millisecond), s.Mismatches, s.Repeats)
+		p("triage    %s, %s each; %s in all, %d only counted", count.Of(s.Shrinks, "case"), (s.ShrinkTime / time.Duration(s.Shrinks)).Round(10*time.Millisecond), count.Of(s.Mismatches, "mismatching unit"), s.Repeats)
 	}
 	if len(s.Spent) > 0 {
 		p("time      %s", s.spentLine())
@@ -172,6 +178,26 @@ func (s Summary) Print(w io.Writer, jobs int) {
 		}
 		p("waiting   oracle replay%s %s", s.Flags, f)
 	}
+	for _, k := range s.aside() {
+		p("%s  %s", k.word, k.what)
+		p("          oracle replay%s %s", s.Flags, filepath.Join(s.Dir, k.dir))
+	}
+}
+
+// kept is a folder of cases without a verdict: nobody was told of them, so somebody may want to look.
+type kept struct{ word, what, dir string }
+
+func (s Summary) aside() (list []kept) {
+	if s.Unstable > 0 {
+		list = append(list, kept{"unstable", count.Of(s.Unstable, "unit that differed did", "units that differed did") + " not come again, or the reference wavers; kept, to look again:", "unstable"})
+	}
+	if s.Company > 0 {
+		list = append(list, kept{"company ", count.Of(s.Company, "unit") + " agreed alone; kept, to look again:", "company"})
+	}
+	if s.RigFailed > 0 {
+		list = append(list, kept{"rig     ", count.Of(s.RigFailed, "run") + " without verdict; kept, to look again:", "rig"})
+	}
+	return list
 }
 
 func sorted(m map[string]int) string {

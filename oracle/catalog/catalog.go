@@ -166,7 +166,7 @@ func WriteFile(path string, data []byte) error {
 	}
 	if _, err := f.Write(data); err != nil {
 		f.Close()
-		return fmt.Errorf("write %s: %w", path, err)
+		return fmt.Errorf("write %s: %w", path, errors.Unwrap(err)) // without the temporary name
 	}
 	if err := f.Sync(); err != nil {
 		f.Close()

@@ -27,6 +27,9 @@ const (
 // ErrNotReady says that a started server neither listens nor rests nor exits.
 var ErrNotReady = errors.New("the server is not ready")
 
+// ErrNotServer says that a target's program does not have nginx's command line.
+var ErrNotServer = errors.New("does not answer -V as nginx does, so it has not nginx's command line")
+
 // ErrCellGone says that the agent of a cell has ended: the rig broke.
 var ErrCellGone = errors.New("the cell is gone")
 
@@ -102,7 +105,10 @@ func (c *cell) describe(ctx context.Context) error {
 		return fmt.Errorf("ask %s for its version: %w", c.info.Target, err)
 	}
 	if !out.Exit.Exited || out.Exit.Code != 0 || out.Exit.Signal != 0 {
-		return fmt.Errorf("ask %s for its version: %+v: %s", c.info.Target, out.Exit, out.Stderr)
+		return fmt.Errorf("%s %w: %s: %.200q", c.info.Target, ErrNotServer, out.Exit, out.Stderr)
+	}
+	if first, _, _ := strings.Cut(string(out.Stderr), "\n"); !strings.Contains(first, " version: ") {
+		return fmt.Errorf("%s %w: it says %.200q", c.info.Target, ErrNotServer, out.Stderr)
 	}
 	c.info.V = string(out.Stderr)
 	c.info.Version, _, _ = strings.Cut(c.info.V, "\n")

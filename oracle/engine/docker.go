@@ -18,6 +18,22 @@ import (
 // ErrNoDocker says that no container engine answers on this machine.
 var ErrNoDocker = errors.New("no container engine answers")
 
+// HostError says that DOCKER_HOST names an engine that does not answer. Another one is not taken in its
+// place: whoever names an engine wants that one. It is an ErrNoDocker.
+type HostError struct {
+	Host string
+	Err  error
+}
+
+func (e *HostError) Error() string {
+	return fmt.Sprintf("the engine that DOCKER_HOST names (%s) does not answer: %v", e.Host, e.Err)
+}
+
+func (e *HostError) Unwrap() error { return e.Err }
+
+// Is makes a HostError an ErrNoDocker.
+func (e *HostError) Is(target error) bool { return target == ErrNoDocker }
+
 // pingLimit bounds the search for a container engine.
 const pingLimit = 5 * time.Second
 
@@ -48,6 +64,9 @@ func OpenDocker(ctx context.Context) (d *Docker, err error) {
 	}()
 	ctx, cancel := context.WithTimeout(ctx, pingLimit)
 	defer cancel()
+	if err := askedFor(ctx); err != nil {
+		return nil, err
+	}
 	c, err := testcontainers.NewDockerClientWithOpts(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoDocker, err)
@@ -58,6 +77,24 @@ func OpenDocker(ctx context.Context) (d *Docker, err error) {
 		return nil, fmt.Errorf("%w: %w", ErrNoDocker, err)
 	}
 	return &Docker{client: c, Version: v.Version, API: v.APIVersion}, nil
+}
+
+// askedFor asks the engine that DOCKER_HOST names, where it names one. The library would try it and take
+// the next that it finds, without a word.
+func askedFor(ctx context.Context) error {
+	host := os.Getenv(client.EnvOverrideHost)
+	if host == "" {
+		return nil
+	}
+	c, err := client.New(client.FromEnv)
+	if err == nil {
+		defer c.Close()
+		_, err = c.Ping(ctx, client.PingOptions{})
+	}
+	if err != nil {
+		return &HostError{Host: host, Err: err}
+	}
+	return nil
 }
 
 // Close closes the connection to the engine.

@@ -6,6 +6,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
@@ -53,6 +54,16 @@ type Exit struct {
 	Code   int
 	Signal int // killed by it, 0 = none
 	Core   bool
+}
+
+func (e Exit) String() string {
+	switch {
+	case !e.Exited:
+		return "it did not end"
+	case e.Signal != 0:
+		return fmt.Sprintf("signal %d", e.Signal)
+	}
+	return fmt.Sprintf("exit code %d", e.Code)
 }
 
 // Output is one finished command: its exit, stdout and stderr.

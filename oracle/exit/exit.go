@@ -41,11 +41,22 @@ func (c Code) String() string {
 
 // Summary is the last line of a command: what happened and its code, as in
 // "3 cases, 1 differs: exit 1 (differ)".
-func (c Code) Summary(what string) string {
-	if what == "" {
-		return fmt.Sprintf("exit %d (%s)", int(c), c)
+func (c Code) Summary(what string) string { return c.line(what, c.String()) }
+
+// Interrupted is the last line of a command that a signal ended. What has no verdict since somebody
+// wanted no more of it is not the rig's fault: the number stays, the word does not.
+func (c Code) Interrupted(what string) string {
+	if c == Rig {
+		return c.line(what, "interrupted")
 	}
-	return fmt.Sprintf("%s: exit %d (%s)", what, int(c), c)
+	return c.Summary(what)
+}
+
+func (c Code) line(what, word string) string {
+	if what != "" {
+		what += ": "
+	}
+	return fmt.Sprintf("%sexit %d (%s)", what, int(c), word)
 }
 
 // Error is an error that says which code the process must end with.

@@ -24,6 +24,16 @@ func TestSummaryNamesCode(t *testing.T) {
 	}
 }
 
+// A number without a verdict stays what scripts know; only its word says who ended the command.
+func TestInterruptedBlamesNobody(t *testing.T) {
+	if got, want := Rig.Interrupted("2 cases"), "2 cases: exit 3 (interrupted)"; got != want {
+		t.Errorf("Interrupted = %q, want %q", got, want)
+	}
+	if got, want := Usage.Interrupted("bad flag"), "bad flag: exit 2 (wrong usage)"; got != want {
+		t.Errorf("Interrupted = %q, want %q", got, want)
+	}
+}
+
 func TestOf(t *testing.T) {
 	for _, c := range []struct {
 		err  error

@@ -2,6 +2,7 @@ package reference
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -17,16 +18,17 @@ type Fact struct {
 	Found string `json:"found"`            // what was found, or why it cannot be used
 	Next  string `json:"next,omitempty"`   // what a person can do about it
 	Extra bool   `json:"extra,omitempty"`  // not needed for comparing
+	Fault bool   `json:"fault,omitempty"`  // not missing but set up wrongly
 	Needs string `json:"needed,omitempty"` // what it would be used for
 }
 
 // Facts looks for everything from which the rig can choose, in the order in
-// which it is tried. It fetches and changes nothing.
+// which it is tried. It fetches nothing, and makes nothing but the cache folder.
 func Facts(ctx context.Context) []Fact {
 	var all []Fact
-	cache, err := engine.CacheDir()
+	cache, err := cacheFolder()
 	if err != nil {
-		all = append(all, Fact{Name: "cache folder", Found: err.Error(), Next: "set ORACLE_CACHE to a folder"})
+		all = append(all, Fact{Name: "cache folder", Fault: true, Found: strings.TrimSuffix(oneLine(err), " ("+cacheAdvice+")"), Next: cacheAdvice})
 	} else {
 		all = append(all, Fact{Name: "cache folder", OK: true, Found: cache})
 	}
@@ -52,6 +54,9 @@ func Facts(ctx context.Context) []Fact {
 func dockerFacts(ctx context.Context, cache string) []Fact {
 	d, err := engine.OpenDocker(ctx)
 	if err != nil {
+		if errors.As(err, new(*engine.HostError)) {
+			return []Fact{{Name: "docker", Fault: true, Found: oneLine(err), Next: hostAdvice}}
+		}
 		next := "install Docker for container cells"
 		if strings.Contains(err.Error(), "permission denied") {
 			next = "add this user to the group that may use the engine's socket (docker), for container cells"

@@ -45,10 +45,9 @@ func findImage(ctx context.Context, d *engine.Docker, cache, version string, pro
 	ctx, cancel := context.WithTimeout(ctx, pullLimit)
 	defer cancel()
 	if err := d.Pull(ctx, image); err != nil {
-		if err := os.MkdirAll(cache, 0o755); err != nil {
-			return "", err
-		}
-		return "", errors.Join(err, os.WriteFile(notePath(cache, image), []byte(err.Error()), 0o644))
+		// The note only spares the next run a pull: where it cannot be written, that is tried again.
+		_ = os.WriteFile(notePath(cache, image), []byte(err.Error()), 0o644)
+		return "", err
 	}
 	return image, nil
 }
@@ -104,7 +103,7 @@ func BuildImage(ctx context.Context, version string, progress func(string)) (str
 	if err != nil {
 		return "", err
 	}
-	cache, err := engine.CacheDir()
+	cache, err := cacheFolder()
 	if err != nil {
 		return "", err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"nginxoracle/oracle/engine"
 	"nginxoracle/oracle/engine/tool"
+	"nginxoracle/oracle/exit"
 )
 
 // ErrNoContainers says that container cells cannot be had on this machine.
@@ -23,10 +24,29 @@ type Pair struct {
 	Reference, Candidate engine.Options
 }
 
+// cacheAdvice is the next step where there is no cache folder.
+const cacheAdvice = "set ORACLE_CACHE to a folder that can be written"
+
+// hostAdvice is the next step where DOCKER_HOST names no engine.
+const hostAdvice = "start that engine, or unset DOCKER_HOST"
+
+// cacheFolder is where what is fetched lies; it is made where it is missing.
+func cacheFolder() (string, error) {
+	dir, err := engine.CacheDir()
+	if err == nil {
+		err = os.MkdirAll(dir, 0o755)
+	}
+	if err != nil {
+		return "", fmt.Errorf("the cache folder: %w (%s)", err, cacheAdvice)
+	}
+	return dir, nil
+}
+
 // Resolve turns the names of two targets and a kind of cell ("auto", "local" or
 // "container") into what engine.Open needs. Names: "nginx" (the reference), "nginx:VERSION",
 // "proxy" (the program beside this one), or a path. progress is told what takes time; it
-// may be nil.
+// may be nil. A name that can never be a target is wrong usage (exit.Usage): no such word, no
+// such file, a program without nginx's command line. What merely cannot be had here is not.
 func Resolve(ctx context.Context, reference, candidate, kind string, progress func(string)) (Pair, error) {
 	var p Pair
 	var err error
@@ -36,8 +56,27 @@ func Resolve(ctx context.Context, reference, candidate, kind string, progress fu
 	if p.Reference, err = resolve(ctx, reference, kind, nil, progress); err != nil {
 		return p, err
 	}
-	p.Candidate, err = resolve(ctx, candidate, p.Reference.Kind, &p.Reference, progress)
-	return p, err
+	if p.Candidate, err = resolve(ctx, candidate, p.Reference.Kind, &p.Reference, progress); err != nil {
+		return p, err
+	}
+	return p, errors.Join(isServer(ctx, reference, p.Reference), isServer(ctx, candidate, p.Candidate))
+}
+
+// isServer tries whether a program that a person named has nginx's command line: once here, rather
+// than in every case.
+func isServer(ctx context.Context, name string, o engine.Options) error {
+	if !strings.ContainsRune(name, '/') {
+		return nil
+	}
+	c, err := engine.Open(ctx, o)
+	if errors.Is(err, engine.ErrNotServer) {
+		err = errors.Unwrap(err) // that a cell was opened for it is no news to a person
+		return exit.Errorf(exit.Usage, "target %w (want nginx, nginx:VERSION, proxy, or the path of such a server)", err)
+	}
+	if err != nil {
+		return err
+	}
+	return c.Close()
 }
 
 // resolve finds one target. base is the reference, if it is known already.
@@ -55,7 +94,7 @@ func resolve(ctx context.Context, name, kind string, base *engine.Options, progr
 			return engine.Options{}, err
 		}
 	case !strings.ContainsRune(name, '/'):
-		return engine.Options{}, fmt.Errorf("target %q: want nginx, nginx:VERSION, proxy, or a path with a slash", name)
+		return engine.Options{}, exit.Errorf(exit.Usage, "target %q: want nginx, nginx:VERSION, proxy, or a path with a slash", name)
 	}
 	return binary(ctx, name, path, kind, base, progress)
 }
@@ -93,12 +132,15 @@ func binary(ctx context.Context, name, path, kind string, base *engine.Options, 
 	if err != nil {
 		return engine.Options{}, err
 	}
+	switch st, err := os.Stat(path); {
+	case err != nil:
+		return engine.Options{}, exit.Errorf(exit.Usage, "target %s: %w (want nginx, nginx:VERSION, proxy, or the path of a server)", name, errors.Unwrap(err))
+	case !st.Mode().IsRegular() || st.Mode()&0o111 == 0:
+		return engine.Options{}, exit.Errorf(exit.Usage, "target %s is no program that can be run (chmod +x?)", name)
+	}
 	static, err := tool.Static(path)
 	if err != nil {
-		return engine.Options{}, fmt.Errorf("target %s: %w", name, err)
-	}
-	if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() || st.Mode()&0o111 == 0 {
-		return engine.Options{}, fmt.Errorf("target %s is no program that can be run (chmod +x?)", name)
+		return engine.Options{}, exit.Errorf(exit.Usage, "target %w (want the path of a server with nginx's command line, not of a script)", err)
 	}
 	if !static {
 		if kind == engine.Container {
@@ -123,7 +165,7 @@ func binary(ctx context.Context, name, path, kind string, base *engine.Options, 
 // PATH, else Debian's packages. Auto takes the image nginx:VERSION where it can be
 // had, else a local cell, else a container of the packages.
 func findNginx(ctx context.Context, name, version, kind string, progress func(string)) (engine.Options, error) {
-	cache, err := engine.CacheDir()
+	cache, err := cacheFolder()
 	if err != nil {
 		return engine.Options{}, err
 	}
@@ -140,6 +182,9 @@ func findNginx(ctx context.Context, name, version, kind string, progress func(st
 	o, noImage := f.container(ctx, false)
 	if noImage == nil {
 		return o, nil
+	}
+	if errors.As(noImage, new(*engine.HostError)) {
+		progress(noImage.Error() + "; taking a local cell")
 	}
 	noSpaces := engine.Namespaces()
 	if noSpaces == nil {
@@ -164,6 +209,9 @@ type finder struct {
 func (f finder) container(ctx context.Context, built bool) (engine.Options, error) {
 	o := engine.Options{Kind: engine.Container, Target: engine.Target{Name: f.name}}
 	d, err := engine.OpenDocker(ctx)
+	if errors.As(err, new(*engine.HostError)) {
+		err = fmt.Errorf("%w (%s)", err, hostAdvice)
+	}
 	if err != nil {
 		return o, fmt.Errorf("%w: %w", ErrNoContainers, err)
 	}
@@ -175,7 +223,7 @@ func (f finder) container(ctx context.Context, built bool) (engine.Options, erro
 	if !built {
 		return o, why
 	}
-	r, err := releaseOf(f.version)
+	r, err := f.release()
 	if err == nil {
 		o.Target.Image, err = packagesImage(ctx, d, f.cache, r, f.progress)
 	}
@@ -185,6 +233,15 @@ func (f finder) container(ctx context.Context, built bool) (engine.Options, erro
 	return o, nil
 }
 
+// release is where Debian has the version; the error says where else it may be had.
+func (f finder) release() (release, error) {
+	r, err := releaseOf(f.version)
+	if err != nil {
+		err = fmt.Errorf("%w; take one of these, a path, or an engine that has the image: docker pull %s, then --cell container", err, registryImage(f.version))
+	}
+	return r, err
+}
+
 func (f finder) local(ctx context.Context) (engine.Options, error) {
 	o := engine.Options{Kind: engine.Local, Target: engine.Target{Name: f.name}}
 	path, found := onPath(ctx, f.version)
@@ -192,7 +249,7 @@ func (f finder) local(ctx context.Context) (engine.Options, error) {
 		o.Target.Root, o.Target.Binary = "/", path
 		return o, nil
 	}
-	r, err := releaseOf(f.version)
+	r, err := f.release()
 	if err != nil {
 		return o, err
 	}

@@ -47,15 +47,16 @@ type Rig interface {
 type Outcome int
 
 const (
-	NoOutcome Outcome = iota
-	Found             // a finding: it recurs, and the reference is stable
-	Unstable          // the reference differs from itself
-	Gone              // it did not come again
-	Rigged            // the rig broke
+	NoOutcome   Outcome = iota
+	Found               // a finding: it recurs, and the reference is stable
+	Unstable            // the reference differs from itself
+	Gone                // it did not come again
+	Rigged              // the rig broke
+	Interrupted         // the context ended: Case is the smallest so far, not run again
 )
 
 func (o Outcome) String() string {
-	return [...]string{"none", "found", "unstable", "gone", "rig failed"}[o]
+	return [...]string{"none", "found", "unstable", "gone", "rig failed", "interrupted"}[o]
 }
 
 // Report is the result of triage.
@@ -112,9 +113,15 @@ func Triage(ctx context.Context, rig Rig, c *casefile.Case, o Options) Report {
 		rep.Outcome, rep.Why, rep.Took = out, why, time.Since(start)
 		return rep
 	}
+	broke := func(err error) Report {
+		if ctx.Err() != nil {
+			return done(Interrupted, ctx.Err().Error())
+		}
+		return done(Rigged, err.Error())
+	}
 	results, unstable, err := Check(ctx, rig, c, reRuns)
 	if err != nil {
-		return done(Rigged, err.Error())
+		return broke(err)
 	}
 	if unstable != "" {
 		return done(Unstable, unstable)
@@ -151,10 +158,15 @@ func Triage(ctx context.Context, rig Rig, c *casefile.Case, o Options) Report {
 	if err != nil && ctx.Err() == nil {
 		rep.Shrink.Why = err.Error() // what was reached so far still counts
 	}
+	if ctx.Err() != nil {
+		rep.Case = small
+		return broke(ctx.Err())
+	}
 	results, unstable, err = Check(ctx, rig, small, settleRuns)
 	switch {
 	case err != nil:
-		return done(Rigged, err.Error())
+		rep.Case = small
+		return broke(err)
 	case unstable != "":
 		// shrinking walked into a case that wavers: the original stands
 		rep.Why = "shrunk case dropped: " + unstable

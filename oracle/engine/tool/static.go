@@ -13,7 +13,7 @@ func Static(path string) (bool, error) {
 	f, err := elf.Open(path)
 	var format *elf.FormatError
 	if errors.As(err, &format) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return false, fmt.Errorf("%s is no program of this system (ELF): %w", path, err)
+		return false, fmt.Errorf("%s is no program of this system (no ELF file)", path)
 	}
 	if err != nil {
 		return false, err
