@@ -238,15 +238,12 @@ func (e *Epoll) EpollWait(evs []Ready, timeoutMs int) (int, error) {
 	if len(evs) < len(buf) {
 		buf = buf[:len(evs)]
 	}
-	hidden := e.load.hidden(e.last)
-	if uint(timeoutMs) < uint(hidden) { // -1 is for ever
-		hidden = timeoutMs
-	}
 	var n int
 	var errno syscall.Errno
-	if hidden > 0 || timeoutMs == 0 {
+	if timeoutMs == 0 || e.load.hidden(e.last) {
+		most := min(uint(timeoutMs), hiddenMost) // -1 is for ever
 		var r uintptr
-		r, _, errno = unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(e.ep), uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)), uintptr(max(hidden, 0)), 0, 0)
+		r, _, errno = unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(e.ep), uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)), uintptr(most), 0, 0)
 		n = int(r)
 	} else {
 		var err error

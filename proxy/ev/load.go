@@ -2,7 +2,7 @@ package ev
 
 import "time"
 
-// load says how long a wait may be hidden from the Go scheduler. Telling the scheduler costs more than the
+// load says whether a wait may be hidden from the Go scheduler. Telling the scheduler costs more than the
 // wait itself: each time, its watchdog (sysmon) starts over with waking every 20 µs, which took a fifth of
 // a busy worker's time. A hidden wait looks like work: the watchdog interrupts it every 10 ms, and a collection
 // does when there is one. So only a worker with much to do hides its waits, and an idle process sleeps.
@@ -15,6 +15,11 @@ type load struct {
 const (
 	loadWindow = 100 * time.Millisecond
 	loadMany   = 40 // reports in a window that are much to do
+
+	// hiddenMost bounds a hidden wait, in milliseconds. The watchdog ends it long before; the bound is for a process in which
+	// it may not (GODEBUG=asyncpreemptoff=1). Who looks at the process from outside takes it for a timer's: it
+	// must not look like one that ends soon.
+	hiddenMost = 1000
 )
 
 func (l *load) add(n int) { l.got += n }
@@ -34,10 +39,7 @@ func (l *load) at(now time.Time) {
 	}
 }
 
-// hidden is in milliseconds, 0 for a wait that the scheduler has to know of.
-func (l *load) hidden(now time.Time) int {
-	if max(l.count, l.past) < loadMany {
-		return 0
-	}
-	return max(int((loadWindow-now.Sub(l.last))/time.Millisecond), 0)
+// hidden tells whether the next wait may be hidden.
+func (l *load) hidden(now time.Time) bool {
+	return max(l.count, l.past) >= loadMany && now.Sub(l.last) < loadWindow
 }
