@@ -25,6 +25,12 @@ func (a *agent) buildNet() error {
 	if err := linkUp("lo"); err != nil {
 		return err
 	}
+	if err := steadyControl(); err != nil {
+		return err
+	}
+	if err := acknowledgeAtOnce(); err != nil {
+		return err
+	}
 	// The server is not root, in no kind of cell; a configuration may still listen on port 80.
 	const ports = "/proc/sys/net/ipv4/ip_unprivileged_port_start"
 	if err := os.WriteFile(ports, []byte("0"), 0); err != nil {

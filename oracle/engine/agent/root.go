@@ -254,7 +254,10 @@ func (a *agent) enterContainer() error {
 	if a.outputs, err = unix.Open(proto.AgentDir+"/outputs", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
 		return fmt.Errorf("open folder of outputs: %w", err)
 	}
-	return linkUp("lo")
+	if err := linkUp("lo"); err != nil {
+		return err
+	}
+	return acknowledgeAtOnce()
 }
 
 // resetScratch empties the folders that a server may write to besides the work tree.
