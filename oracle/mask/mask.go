@@ -89,8 +89,11 @@ func (m *Comparer) Compare(where Where, ref, cand []byte) (at int, equal bool, a
 	if bytes.Equal(ref, cand) {
 		return 0, true, nil
 	}
-	var rs, cs []span
-	found := false
+	return m.compare(m.finder(where, ref), m.finder(where, cand))
+}
+
+func (m *Comparer) compare(rs, cs *finder) (at int, equal bool, align Alignment) {
+	ref, cand := rs.text, cs.text
 	i, j := 0, 0
 	for {
 		n := commonPrefix(ref[i:], cand[j:])
@@ -98,10 +101,7 @@ func (m *Comparer) Compare(where Where, ref, cand []byte) (at int, equal bool, a
 		if i == len(ref) && j == len(cand) {
 			return 0, true, align
 		}
-		if !found {
-			rs, cs, found = m.spans(where, ref), m.spans(where, cand), true
-		}
-		r, c, ok := m.covering(rs, cs, i, j, ref, cand)
+		r, c, ok := m.covering(rs, cs, i, j)
 		if !ok {
 			return i, false, align
 		}
@@ -120,23 +120,6 @@ func commonPrefix(a, b []byte) int {
 	return n
 }
 
-// span is one place where a row's form was found.
-type span struct{ row, start, end int }
-
-func (m *Comparer) spans(where Where, text []byte) []span {
-	var out []span
-	for i := range m.table {
-		row := &m.table[i]
-		if row.Where&where == 0 || !m.applies(row) {
-			continue
-		}
-		for _, g := range row.Form.FindAllSubmatchIndex(text, -1) {
-			out = append(out, span{row: i, start: g[2], end: g[3]})
-		}
-	}
-	return out
-}
-
 func (m *Comparer) applies(row *Row) bool {
 	return len(row.Vars) == 0 || slices.ContainsFunc(row.Vars, func(v string) bool {
 		return slices.Contains(m.ref.vars, v)
@@ -147,17 +130,16 @@ func (m *Comparer) applies(row *Row) bool {
 // and at j in the candidate's text, began at the same place in both, and passes
 // its checks. A value that ends in front of the difference on both sides does not cover it: comparing
 // must come forward with every value, or it would not end.
-func (m *Comparer) covering(rs, cs []span, i, j int, ref, cand []byte) (r, c span, ok bool) {
-	for _, r := range rs {
-		if r.start > i || r.end < i {
-			continue
-		}
-		for _, c := range cs {
-			if c.row != r.row || c.end < j || i-r.start != j-c.start || r.end == i && c.end == j {
-				continue
-			}
-			if m.accept(&m.table[r.row], string(ref[r.start:r.end]), string(cand[c.start:c.end])) {
-				return r, c, true
+func (m *Comparer) covering(rs, cs *finder, i, j int) (r, c span, ok bool) {
+	for row := range rs.rows {
+		for _, r := range rs.around(row, i) {
+			for _, c := range cs.around(row, j) {
+				if i-r.start != j-c.start || r.end == i && c.end == j {
+					continue
+				}
+				if m.accept(&m.table[row], string(rs.text[r.start:r.end]), string(cs.text[c.start:c.end])) {
+					return r, c, true
+				}
 			}
 		}
 	}

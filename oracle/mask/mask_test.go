@@ -1,10 +1,15 @@
 package mask
 
 import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"nginxoracle/oracle/observe"
 )
@@ -198,6 +203,58 @@ func TestDifferenceRightBehindAValue(t *testing.T) {
 		}
 		if at, equal, _ := m.Compare(Client, []byte(x.ref), []byte(x.cand)); equal || at != x.at {
 			t.Errorf("%q and %q: equal %v at %d, want a difference at %d", x.ref, x.cand, equal, at, x.at)
+		}
+	}
+}
+
+// A flooded log is compared with work that grows as the log does: each value is looked at a few
+// times, however many there are.
+func TestFloodedLog(t *testing.T) {
+	var ref, cand bytes.Buffer
+	const lines = 10_000
+	for i := range lines {
+		fmt.Fprintf(&ref, "2026/11/30 17:39:27 [error] 13#13: *%d a\n", i+1)
+		fmt.Fprintf(&cand, "2026/11/30 17:39:28 [error] 9#9: *%d a\n", i+2)
+	}
+	m := New(observation(), observation())
+	rs, cs := m.finder(Error, ref.Bytes()), m.finder(Error, cand.Bytes())
+	if at, equal, _ := m.compare(rs, cs); !equal {
+		t.Errorf("a difference at %d", at)
+	}
+	if n := m.Used["log-connection"]; n != lines {
+		t.Errorf("%d connections' numbers were masked, want %d", n, lines)
+	}
+	// four values a line, four masked differences
+	if n := rs.looks + cs.looks; n == 0 || n > 2*lines*4*8 {
+		t.Errorf("%d looks at values for %d lines", n, lines)
+	}
+}
+
+// Looking through a text piece by piece finds what a form finds in the whole text.
+func TestFinderFindsWhatTheFormFinds(t *testing.T) {
+	var parts []string
+	for _, e := range examples {
+		parts = append(parts, e.ref, e.cand)
+	}
+	parts = append(parts, "\n", "\r\n", "\r\n\r\n", "1", "ab ", strings.Repeat("12 ", piece/2))
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 10 {
+		var text []byte
+		for len(text) < 3*piece {
+			text = append(text, parts[r.IntN(len(parts))]...)
+		}
+		for i := range Table {
+			row := &Table[i]
+			m := New(observation(row.Vars...), observation(row.Vars...))
+			f := m.finder(row.Where, text)
+			f.around(i, len(text))
+			var want []span
+			for _, g := range row.Form.FindAllSubmatchIndex(text, -1) {
+				want = append(want, span{g[2], g[3]})
+			}
+			if d := cmp.Diff(want, f.rows[i].found, cmp.AllowUnexported(span{})); d != "" {
+				t.Fatalf("%s: %s", row.Name, d)
+			}
 		}
 	}
 }

@@ -151,22 +151,28 @@ var entryStart = regexp.MustCompile(`^(?:\d{4}/\d\d/\d\d \d\d:\d\d:\d\d|nginx:) 
 // is kept as an entry without a level, so that nothing is lost.
 func entries(file string, text []byte) []observe.LogEntry {
 	var out []observe.LogEntry
-	keep := true
-	for line := range bytes.SplitSeq(bytes.TrimSuffix(text, []byte("\n")), []byte("\n")) {
-		m := entryStart.FindSubmatch(line)
-		switch {
-		case m != nil:
-			level := string(m[1])
-			if keep = slices.Contains(levels, level); keep {
-				out = append(out, observe.LogEntry{File: file, Level: level, Text: string(line)})
-			}
-		case len(text) == 0 || !keep:
-		case len(out) > 0:
-			out[len(out)-1].Text += "\n" + string(line)
-		default:
-			out = append(out, observe.LogEntry{File: file, Text: string(line)})
+	if len(text) == 0 {
+		return nil
+	}
+	text = bytes.TrimSuffix(text, []byte("\n"))
+	// An entry is cut out once its end is known: a flood of lines that start none would be copied
+	// again with every line.
+	level, start, keep := "", 0, true
+	end := func(at int) {
+		if keep && at > start {
+			out = append(out, observe.LogEntry{File: file, Level: level, Text: string(text[start : at-1])})
 		}
 	}
+	at := 0
+	for line := range bytes.SplitSeq(text, []byte("\n")) {
+		if m := entryStart.FindSubmatch(line); m != nil {
+			end(at)
+			level, start = string(m[1]), at
+			keep = slices.Contains(levels, level)
+		}
+		at += len(line) + 1
+	}
+	end(at)
 	return out
 }
 

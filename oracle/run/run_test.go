@@ -277,6 +277,25 @@ func TestEntries(t *testing.T) {
 	want(t, "worker", o.Process.Worker, "exited on signal 11")
 }
 
+// A flood of lines that start no entry is taken apart with memory that grows as the flood does.
+func TestEntriesOfAFlood(t *testing.T) {
+	cost := func(lines int) int64 {
+		log := []byte(strings.Repeat("y\n", lines))
+		r := testing.Benchmark(func(b *testing.B) {
+			for range b.N {
+				if got := entries("x", log); len(got) != 1 || len(got[0].Text) != len(log)-1 {
+					b.Fatalf("%d entries of %d lines", len(got), lines)
+				}
+			}
+		})
+		return r.AllocedBytesPerOp()
+	}
+	one, eight := cost(1000), cost(8000)
+	if one == 0 || eight > 16*one {
+		t.Errorf("%d bytes are allocated for 1,000 lines and %d for 8,000", one, eight)
+	}
+}
+
 func TestArguments(t *testing.T) {
 	base := "-p /cell/ -c /cell/nginx.conf -e /cell/logs/error.log"
 	for conf, more := range map[string]string{
