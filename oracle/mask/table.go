@@ -121,7 +121,7 @@ var Table = []Row{
 	{
 		Name: "duration", Where: wires | Access | Tree,
 		Vars: []string{"request_time", "upstream_response_time", "upstream_connect_time", "upstream_header_time",
-			"upstream_first_byte_time", "upstream_session_time", "upstream_queue_time", "session_time"},
+			"upstream_first_byte_time", "upstream_session_time", "upstream_queue_time", "session_time", "connection_time"},
 		Form:  regexp.MustCompile(`(\d+\.\d{3})`),
 		Check: duration,
 		Why:   "a measured time in seconds with three digits; not longer than the run. That there is one at all (and no \"-\") is compared",
