@@ -27,7 +27,7 @@ bin/proxy-cover: bin/proxy
 
 # Everything that must hold of a change: unit tests, every scenario, the regression corpus, the catalogue.
 test: build lint unit
-	bin/oracle replay scenarios
+	bin/oracle replay --census scenarios
 	bin/oracle findings --check
 	$(GO) run ./tools/faults -kills 4
 

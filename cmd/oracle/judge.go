@@ -41,6 +41,7 @@ var recorded = func(c *casefile.Case, result diff.Result) expectation { return o
 type judge struct {
 	pair      reference.Pair
 	alone     bool // the reference against itself
+	census    bool // count the masks' values that do not differ, too
 	ref, cand engine.Cell
 }
 
@@ -77,7 +78,11 @@ func (j *judge) run(ctx context.Context, c *casefile.Case) (out outcome) {
 	if out.ref, out.cand, out.err = run.Pair(ctx, j.ref, j.cand, c, opt); out.err != nil {
 		return out
 	}
-	out.result = diff.Compare(out.ref, out.cand)
+	compare := diff.Compare
+	if j.census {
+		compare = diff.Census
+	}
+	out.result = compare(out.ref, out.cand)
 	switch {
 	case out.result.Verdict == diff.Differ:
 		out.err = j.stable(ctx, &out, opt)

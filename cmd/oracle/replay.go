@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,6 +22,7 @@ import (
 	"nginxoracle/oracle/count"
 	"nginxoracle/oracle/diff"
 	"nginxoracle/oracle/exit"
+	"nginxoracle/oracle/mask"
 	"nginxoracle/oracle/observe"
 	"nginxoracle/oracle/reference"
 	"nginxoracle/oracle/report"
@@ -32,6 +34,7 @@ type replayOptions struct {
 	Show          bool
 	Verbose       bool
 	FailFast      bool
+	Census        bool
 	Jobs          int
 	Record        string // folder that the outcomes are written to
 }
@@ -48,7 +51,8 @@ if that differs from itself, the case is unstable and not a finding.`,
 		Example: `  oracle replay scenarios/proxy/uri-replaced.txtar
   oracle replay scenarios corpus --jobs 2
   oracle replay --reference-only --show mine.txtar     # what does nginx answer?
-  oracle replay --candidate nginx:1.22 scenarios       # two versions of nginx`,
+  oracle replay --candidate nginx:1.22 scenarios       # two versions of nginx
+  oracle replay --census scenarios                     # is there a mask that no case needs?`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return replay(cmd, ro, args)
@@ -60,6 +64,7 @@ if that differs from itself, the case is unstable and not a finding.`,
 	f.BoolVarP(&ro.Verbose, "verbose", "v", false, "print a line for cases that agree too")
 	f.StringVar(&ro.Record, "record", "", "also write the outcomes to this folder, for oracle report")
 	f.BoolVar(&ro.FailFast, "fail-fast", false, "begin no further case once one differs")
+	f.BoolVar(&ro.Census, "census", false, "also count what each mask was needed for, and fail when no case needs one")
 	f.IntVar(&ro.Jobs, "jobs", 2, "cases run at the same time, each with cells of its own")
 	return cmd
 }
@@ -121,6 +126,12 @@ func replay(cmd *cobra.Command, o *replayOptions, args []string) error {
 			return exit.Wrap(exit.Rig, fmt.Errorf("replay: %w", err))
 		}
 	}
+	if o.Census && t.skipped+t.wrong == 0 { // of half of the cases nothing can be said
+		t.idle = mask.Idle(t.masks, t.shown)
+		if !o.JSON {
+			t.census(cmd.OutOrStdout())
+		}
+	}
 	if o.JSON {
 		if err := json.NewEncoder(cmd.OutOrStdout()).Encode(t.json()); err != nil {
 			return exit.Errorf(exit.Rig, "replay: write: %w", err)
@@ -172,7 +183,7 @@ func runAll(ctx context.Context, pair reference.Pair, cases []*casefile.Case, o 
 		workers.Add(1)
 		go func() {
 			defer workers.Done()
-			j := &judge{pair: pair, alone: o.ReferenceOnly}
+			j := &judge{pair: pair, alone: o.ReferenceOnly, census: o.Census}
 			defer j.close()
 			for i := range todo {
 				r := j.run(ctx, cases[i])
@@ -210,12 +221,15 @@ type tally struct {
 	masks    map[string]int
 	took     time.Duration
 
+	shown map[string]int // with --census: values that a mask is for
+	idle  []string       // and the masks that no case needs
+
 	interrupted bool // by a signal, so that cases have no verdict
 }
 
 func (t *tally) add(r outcome) {
 	if t.counts == nil {
-		t.counts, t.masks = map[diff.Verdict]int{}, map[string]int{}
+		t.counts, t.masks, t.shown = map[diff.Verdict]int{}, map[string]int{}, map[string]int{}
 	}
 	switch r.expected {
 	case asRecorded:
@@ -233,6 +247,21 @@ func (t *tally) add(r outcome) {
 	for name, n := range r.result.Masks {
 		t.masks[name] += n
 	}
+	for name, n := range r.result.Shown {
+		t.shown[name] += n
+	}
+}
+
+// census prints what each mask was needed for.
+func (t *tally) census(w io.Writer) {
+	fmt.Fprintf(w, "%-16s %8s %8s\n", "mask", "differed", "shown")
+	for _, r := range mask.Table {
+		note := ""
+		if slices.Contains(t.idle, r.Name) {
+			note = "  no case needs it: add one, or take the row out of oracle/mask/table.go"
+		}
+		fmt.Fprintf(w, "%-16s %8d %8d%s\n", r.Name, t.masks[r.Name], t.shown[r.Name], note)
+	}
 }
 
 // code is the worst that happened: without a verdict there is no better news.
@@ -244,7 +273,7 @@ func (t *tally) code() exit.Code {
 		return exit.Usage
 	case t.counts[diff.Differ] > 0:
 		return exit.Differ
-	case t.stale > 0:
+	case t.stale > 0, len(t.idle) > 0:
 		return exit.Stale
 	case t.counts[diff.Unstable] > 0:
 		return exit.Unstable
@@ -268,6 +297,9 @@ func (t *tally) String() string {
 	}
 	part(t.recorded, "as recorded")
 	part(t.stale, "stale")
+	if len(t.idle) > 0 {
+		parts = append(parts, count.Of(len(t.idle), "mask")+" that no case needs ("+strings.Join(t.idle, ", ")+")")
+	}
 	if t.wrong > 0 {
 		parts = append(parts, count.Of(t.wrong, "wrong file"))
 	}
@@ -290,7 +322,7 @@ func (t *tally) json() any {
 	}
 	return map[string]any{"summary": map[string]any{
 		"verdicts": counts, "as_recorded": t.recorded, "stale": t.stale, "wrong_files": t.wrong, "not_run": t.skipped, "interrupted": t.interrupted, "timeouts": t.timeouts,
-		"masks": t.masks, "seconds": t.took.Seconds(), "exit": int(t.code()), "exit_name": t.code().String(),
+		"masks": t.masks, "masks_shown": t.shown, "masks_idle": t.idle, "seconds": t.took.Seconds(), "exit": int(t.code()), "exit_name": t.code().String(),
 	}}
 }
 

@@ -19,7 +19,12 @@ const refusal = "is not supported in "
 // Compare compares everything that was observed. Every part is compared whatever
 // the parts before it gave; a stream is compared up to its first difference that
 // no mask covers. ref and cand are observations of one case.
-func Compare(ref, cand *observe.Observation) Result {
+func Compare(ref, cand *observe.Observation) Result { return compare(ref, cand, nil) }
+
+// Census compares, and counts besides which masks' values are there at all.
+func Census(ref, cand *observe.Observation) Result { return compare(ref, cand, map[string]int{}) }
+
+func compare(ref, cand *observe.Observation, shown map[string]int) Result {
 	if why := broken(ref); why != "" {
 		return Result{Verdict: RigFailed, Why: "reference: " + why}
 	}
@@ -30,6 +35,7 @@ func Compare(ref, cand *observe.Observation) Result {
 		return Result{Verdict: Refused, Why: why}
 	}
 	c := comparer{m: mask.New(ref, cand)}
+	c.m.Shown = shown
 	c.load(ref, cand)
 	c.clients(ref.Clients, cand.Clients)
 	c.origins(ref.Origins, cand.Origins)
@@ -37,7 +43,7 @@ func Compare(ref, cand *observe.Observation) Result {
 	c.errors(ref.Errors, cand.Errors)
 	c.tree(ref.Tree, cand.Tree)
 	c.processes(ref, cand)
-	r := Result{Verdict: Agree, Mismatches: c.found, Masks: c.m.Used}
+	r := Result{Verdict: Agree, Mismatches: c.found, Masks: c.m.Used, Shown: shown}
 	if len(c.found) > 0 {
 		r.Verdict = Differ
 	}

@@ -61,5 +61,6 @@ type Result struct {
 	Verdict    Verdict
 	Mismatches []Mismatch
 	Masks      map[string]int // masks used, with how often
+	Shown      map[string]int // of Census: see mask.Comparer
 	Why        string         // for RigFailed, Unstable, Refused
 }

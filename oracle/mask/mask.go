@@ -46,6 +46,9 @@ func sideOf(o *observe.Observation) *Side {
 // stay bound from one text to the next.
 type Comparer struct {
 	Used map[string]int // masks used, with how often
+	// Shown counts where the reference's texts show a value that a row is for, whether or not it
+	// differs; for a census. Nil: it is not counted, since looking costs time.
+	Shown map[string]int
 
 	ref, cand *Side
 	table     []Row
@@ -86,6 +89,9 @@ func (a Alignment) Map(at int) int {
 // masked values differ; otherwise at is the reference's byte of the first
 // difference that no mask covers.
 func (m *Comparer) Compare(where Where, ref, cand []byte) (at int, equal bool, align Alignment) {
+	if m.Shown != nil {
+		m.show(where, ref)
+	}
 	if bytes.Equal(ref, cand) {
 		return 0, true, nil
 	}
@@ -108,6 +114,31 @@ func (m *Comparer) compare(rs, cs *finder) (at int, equal bool, align Alignment)
 		i, j = r.end, c.end
 		align = append(align, Shift{At: i, Delta: j - i})
 	}
+}
+
+func (m *Comparer) show(where Where, ref []byte) {
+	for i := range m.table {
+		row := &m.table[i]
+		if row.Where&where == 0 || !m.applies(row) {
+			continue
+		}
+		for _, g := range row.Form.FindAllSubmatchIndex(ref, -1) {
+			if row.Check(string(ref[g[2]:g[3]]), m.ref) == nil {
+				m.Shown[row.Name]++
+			}
+		}
+	}
+}
+
+// Idle lists the rows that a census has found no need of: their values differed nowhere, and of those
+// that are equal by chance none was there.
+func Idle(used, shown map[string]int) (names []string) {
+	for _, r := range Table {
+		if used[r.Name] == 0 && !(r.Chance && shown[r.Name] > 0) {
+			names = append(names, r.Name)
+		}
+	}
+	return names
 }
 
 func commonPrefix(a, b []byte) int {

@@ -41,31 +41,33 @@ type Row struct {
 	// Fold: besides, several values of the reference may go with one of the candidate: a
 	// candidate may do in one process what the reference does in two.
 	Fold bool
-	Why  string
+	// Chance: the values of two runs are often equal by chance, as whole seconds and short times are.
+	Chance bool
+	Why    string
 }
 
 // Table is all masks. A mask that is not here does not exist.
 var Table = []Row{
 	{
-		Name: "date", Where: Client,
+		Name: "date", Where: Client, Chance: true,
 		Form:  regexp.MustCompile(`\r\nDate: ([^\r\n]*)\r\n`),
 		Check: imfDate,
 		Why:   "the time at which the response was made; RFC 9110 section 5.6.7, IMF-fixdate, within two seconds of the run",
 	},
 	{
-		Name: "expires", Where: Client,
+		Name: "expires", Where: Client, Chance: true,
 		Form:  regexp.MustCompile(`\r\nExpires: ([^\r\n]*)\r\n`),
 		Check: anyIMFDate, Pair: sameLead,
 		Why: "made from the current time by expires; both sides must be equally far from their run's begin, two seconds apart at most",
 	},
 	{
-		Name: "max-age", Where: Client,
+		Name: "max-age", Where: Client, Chance: true,
 		Form:  regexp.MustCompile(`\r\nCache-Control: max-age=(\d+)\r\n`),
 		Check: number(0, 1<<31), Pair: near(2),
 		Why: "seconds until a time of day (expires @15h); two apart at most",
 	},
 	{
-		Name: "log-time", Where: Error | Diag,
+		Name: "log-time", Where: Error | Diag, Chance: true,
 		Form:  regexp.MustCompile(`(?m)^(\d{4}/\d\d/\d\d \d\d:\d\d:\d\d) \[`),
 		Check: clock("2006/01/02 15:04:05"),
 		Why:   "the time of an error log's entry, within two seconds of the run",
@@ -95,31 +97,31 @@ var Table = []Row{
 		Why:   "the process that an entry is about (\"worker process 13 exited on signal 11\")",
 	},
 	{
-		Name: "time_local", Where: Access,
+		Name: "time_local", Where: Access, Chance: true,
 		Form:  regexp.MustCompile(`(\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4})`),
 		Check: clock("02/Jan/2006:15:04:05 -0700"),
 		Why:   "the time of a log line ($time_local, in the predefined format combined too), within two seconds of the run",
 	},
 	{
-		Name: "time_local-sent", Where: wires | Tree, Vars: []string{"time_local"},
+		Name: "time_local-sent", Where: wires | Tree, Vars: []string{"time_local"}, Chance: true,
 		Form:  regexp.MustCompile(`(\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4})`),
 		Check: clock("02/Jan/2006:15:04:05 -0700"),
 		Why:   "$time_local sent to a client or an origin",
 	},
 	{
-		Name: "time_iso8601", Where: wires | Access | Tree, Vars: []string{"time_iso8601"},
+		Name: "time_iso8601", Where: wires | Access | Tree, Vars: []string{"time_iso8601"}, Chance: true,
 		Form:  regexp.MustCompile(`(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d\d:\d\d)`),
 		Check: clock("2006-01-02T15:04:05-07:00"),
 		Why:   "$time_iso8601, within two seconds of the run",
 	},
 	{
-		Name: "msec", Where: wires | Access | Tree, Vars: []string{"msec"},
+		Name: "msec", Where: wires | Access | Tree, Vars: []string{"msec"}, Chance: true,
 		Form:  regexp.MustCompile(`(\d{10}\.\d{3})`),
 		Check: unixMillis,
 		Why:   "$msec, within two seconds of the run",
 	},
 	{
-		Name: "duration", Where: wires | Access | Tree,
+		Name: "duration", Where: wires | Access | Tree, Chance: true,
 		Vars: []string{"request_time", "upstream_response_time", "upstream_connect_time", "upstream_header_time",
 			"upstream_first_byte_time", "upstream_session_time", "upstream_queue_time", "session_time", "connection_time"},
 		Form:  regexp.MustCompile(`(\d+\.\d{3})`),
