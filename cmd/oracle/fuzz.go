@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"runtime/pprof"
 	"strings"
 	"time"
@@ -72,6 +73,13 @@ same command goes on where it was.`,
 	return cmd
 }
 
+// A campaign of two jobs needs 150 MB. From memorySoft on the collector works harder; at memoryMost
+// something has gone wrong that the kernel would end less kindly.
+const (
+	memorySoft = 1 << 30
+	memoryMost = 4 << 30
+)
+
 func fuzz(cmd *cobra.Command, o *fuzzOptions) error {
 	if o.Jobs < 1 || o.Units < 1 || o.Units > 100 || o.Wrong < 0 || o.Wrong > 99 {
 		return exit.Errorf(exit.Usage, "fuzz: want --jobs from 1, --units 1 to 100, --wrong 0 to 99")
@@ -102,8 +110,9 @@ func fuzz(cmd *cobra.Command, o *fuzzOptions) error {
 	cfg := campaign.Config{
 		Dir: o.Dir, Corpus: o.Corpus, Seed: o.Seed, Duration: o.Duration, Batches: o.Cases, Jobs: o.Jobs, Units: o.Units, Wrong: o.Wrong,
 		Feedback: !o.NoFeedback, Self: o.Self, StopAtFirst: o.StopAtFirst, Shrink: minimize.Budget{Time: o.Shrink}, Drain: o.Drain, Compare: diff.Compare,
-		OpenRef:  func(ctx context.Context) (engine.Cell, error) { return engine.Open(ctx, pair.Reference) },
-		OpenCand: func(ctx context.Context) (engine.Cell, error) { return engine.Open(ctx, pair.Candidate) },
+		MemoryMost: memoryMost,
+		OpenRef:    func(ctx context.Context) (engine.Cell, error) { return engine.Open(ctx, pair.Reference) },
+		OpenCand:   func(ctx context.Context) (engine.Cell, error) { return engine.Open(ctx, pair.Candidate) },
 	}
 	if cover, why, ok := reference.Cover(pair.Candidate); ok && !o.Self {
 		cfg.OpenCover = func(ctx context.Context) (engine.Cell, error) { return engine.Open(ctx, cover) }
@@ -117,6 +126,9 @@ func fuzz(cmd *cobra.Command, o *fuzzOptions) error {
 	}
 	if o.Versus {
 		return versus(cmd, o, cfg)
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memorySoft)
 	}
 	stopProfile, err := startProfile(o.Profile)
 	if err != nil {
@@ -262,6 +274,9 @@ func progress(cfg *campaign.Config, w io.Writer, o *fuzzOptions) (end func()) {
 	cfg.Progress = func(s campaign.Snapshot) {
 		sec := max(s.Took.Seconds(), 1)
 		text = fmt.Sprintf("%d blocks  %.0f exchanges/s  %d findings  %d waiting  %d unstable", s.Units, float64(s.Exchanges)/sec, len(s.Findings), s.Pending, s.Unstable)
+		if o.Duration > 0 && s.Took > o.Duration {
+			text += "  " + strings.Join(s.Doing, " ")
+		}
 		at := int64(s.Took / time.Second)
 		if o.Cases > 0 {
 			at = int64(s.Batches)

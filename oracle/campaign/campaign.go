@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -48,6 +49,8 @@ type Config struct {
 	Self        bool // the candidate is the reference too: every mismatch is the rig's or the reference's
 	Shrink      minimize.Budget
 	Drain       time.Duration // how long to go on with pending cases after the end
+	Grace       time.Duration // how long jobs may take beyond that; 0: grace
+	MemoryMost  int64         // resident bytes of this process that end the campaign; 0: no bound
 
 	OpenRef, OpenCand func(ctx context.Context) (engine.Cell, error)
 	OpenCover         func(ctx context.Context) (engine.Cell, error) // the candidate's coverage build; nil: there is none
@@ -79,9 +82,11 @@ type Campaign struct {
 	pending []*pendingCase
 	cores   map[string]int // findings and pending cases of this campaign, by core
 	catalog *catalog.Catalog
-	saved   time.Time     // when a batch saved the state last
-	stop    func()        // ends the campaign
-	stopped bool          // by a confirmed mismatch, see Config.StopAtFirst
+	saved   time.Time // when a batch saved the state last
+	stop    func()    // ends the campaign
+	stopped bool      // by a confirmed mismatch, see Config.StopAtFirst
+	cut     bool      // jobs were told to end since they took too long
+	jobs    []job
 	triage  time.Duration // spent shrinking
 	memory  [2]int64      // resident bytes at start, now
 	errs    []error
@@ -103,7 +108,7 @@ func New(cfg Config) (*Campaign, error) {
 	if cfg.Jobs < 1 || cfg.Units < 1 || cfg.Units > gen.MaxUnits {
 		return nil, fmt.Errorf("campaign: want at least one job and 1 to %d units, got %d and %d", gen.MaxUnits, cfg.Jobs, cfg.Units)
 	}
-	c := &Campaign{cfg: cfg, seen: map[uint64]bool{}, blocks: map[block]bool{}, cores: map[string]int{}}
+	c := &Campaign{cfg: cfg, seen: map[uint64]bool{}, blocks: map[block]bool{}, cores: map[string]int{}, jobs: make([]job, cfg.Jobs)}
 	if err := os.MkdirAll(c.path(), 0o755); err != nil {
 		return nil, fmt.Errorf("campaign: %w", err)
 	}
@@ -154,7 +159,12 @@ func (c *Campaign) Run(ctx context.Context) (Summary, error) {
 			}
 		}()
 	}
-	wg.Wait()
+	finished := make(chan struct{})
+	go func() {
+		wg.Wait()
+		close(finished)
+	}()
+	c.await(ctx, finished)
 	stopProgress()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -231,11 +241,13 @@ func (c *Campaign) work(ctx context.Context, job int) error {
 	var g *gen.Generator
 	var known int
 	for ctx.Err() == nil {
+		c.begin(job, rig, "")
 		t := c.next()
 		if t.end {
 			return nil
 		}
 		if t.pending != nil {
+			c.begin(job, rig, "triage-"+strings.TrimSuffix(filepath.Base(t.pending.File), ".txtar"))
 			if err := c.triageCase(ctx, rig, t.pending); err != nil {
 				return err
 			}
@@ -248,6 +260,7 @@ func (c *Campaign) work(ctx context.Context, job int) error {
 			}
 			known = n
 		}
+		c.begin(job, rig, fmt.Sprintf("batch-%d", t.batch))
 		if err := c.runBatch(ctx, rig, g, t.batch); err != nil {
 			return err
 		}
@@ -256,6 +269,12 @@ func (c *Campaign) work(ctx context.Context, job int) error {
 		}
 		if err := c.saveSometimes(); err != nil {
 			return err
+		}
+		c.mu.Lock()
+		cut := c.cut
+		c.mu.Unlock()
+		if cut {
+			c.rigFailed(nil, fmt.Errorf("batch %d was cut short: it did not end in time", t.batch))
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"nginxoracle/oracle/casefile"
 	"nginxoracle/oracle/diff"
@@ -20,6 +21,7 @@ type cells struct {
 	covered   engine.Cell // the coverage build, opened when it is first needed
 	useCover  bool        // pairs run on it instead of the candidate
 	test      bool        // run -t first when triage asks
+	runs      atomic.Int64
 }
 
 func (p *cells) open(ctx context.Context) error {
@@ -62,6 +64,7 @@ func (p *cells) close() {
 // again runs f, and once more with fresh cells when the rig broke. What breaks
 // twice is given up with the error; the cells are good again after it.
 func (p *cells) again(ctx context.Context, c *casefile.Case, f func() error) error {
+	p.runs.Add(1)
 	err := f()
 	if err == nil || ctx.Err() != nil {
 		return err

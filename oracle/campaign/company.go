@@ -25,7 +25,7 @@ type crowd struct {
 // inCompany deals with a unit that differed in its batch and agrees alone. It is no wavering of
 // the reference: what others of the batch did, or a machine that stood still, has a part in
 // it. The batch is run again, side by side as it was: what differs there again, while the reference agrees
-// with itself, is the candidate's; what does not is counted.
+// with itself, is the candidate's; what does not is counted. fate is empty when ctx has ended.
 func (c *Campaign) inCompany(ctx context.Context, rig *cells, p *pendingCase) (fate string, err error) {
 	if p.crowd.late {
 		c.count(func(s *State) { s.Late++; c.cores[p.Core]-- })

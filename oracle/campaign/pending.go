@@ -107,10 +107,14 @@ func (c *Campaign) loadPending() error {
 // triageCase makes a finding of a pending case, or says why it is none.
 func (c *Campaign) triageCase(ctx context.Context, rig *cells, p *pendingCase) error {
 	start := time.Now()
+	done := false
 	defer func() {
 		c.mu.Lock()
 		c.triage += time.Since(start)
 		c.mu.Unlock()
+		if !done {
+			c.giveBack(p)
+		}
 	}()
 	first := p.Case
 	if p.best != nil {
@@ -138,9 +142,10 @@ func (c *Campaign) triageCase(ctx context.Context, rig *cells, p *pendingCase) e
 	} else {
 		fate, err = c.settle(p, rep)
 	}
-	if err != nil || ctx.Err() != nil && !ended {
+	if err != nil || fate == "" {
 		return err
 	}
+	done = true
 	if err := c.log(p, fate); err != nil {
 		return err
 	}

@@ -24,6 +24,7 @@ type Snapshot struct {
 	Pending int
 	Seeds   int
 	Memory  [2]int64 // resident bytes: at the start, now
+	Doing   []string `json:",omitempty"` // what the jobs are at
 }
 
 // Summary is a campaign's end.
@@ -37,7 +38,7 @@ type Summary struct {
 }
 
 func (c *Campaign) snapshot() Snapshot {
-	s := Snapshot{State: c.state, Took: c.cfg.Now().Sub(c.start), Pending: len(c.pending), Seeds: c.pool.Len(), Memory: [2]int64{c.memory[0], resident()}}
+	s := Snapshot{State: c.state, Took: c.cfg.Now().Sub(c.start), Pending: len(c.pending), Seeds: c.pool.Len(), Memory: [2]int64{c.memory[0], resident()}, Doing: c.doing()}
 	s.Signals, s.SeedsBy, s.FromSeed, s.FoundBy = clone(s.Signals), clone(s.SeedsBy), clone(s.FromSeed), clone(s.FoundBy)
 	s.Cores, s.Masks, s.Known = clone(s.Cores), clone(s.Masks), clone(s.Known)
 	return s
@@ -109,6 +110,7 @@ func (s Snapshot) Line() string {
 	kv("blocks/s", rate(s.Units))
 	kv("boots/s", rate(s.Boots))
 	kv("memory", fmt.Sprintf("%dM", s.Memory[1]>>20))
+	kv("doing", strings.Join(s.Doing, ","))
 	return strings.TrimSpace(b.String())
 }
 
