@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"sort"
@@ -26,17 +25,17 @@ func newCoverage(o *options) *cobra.Command {
 	co := &coverageOptions{options: o}
 	cmd := &cobra.Command{
 		Use:   "coverage",
-		Short: "Directives that the candidate supports, by module",
+		Short: "Directives and variables that the candidate supports, by module",
 		Long: `coverage asks the candidate's own binary which of nginx 1.26.3's directives it
 supports: by its --directives option where it has one, else (and with --probe) by
-testing one small configuration for each directive. Beside it stands what the
-generator's grammar reaches.`,
+testing one small configuration for each directive. Which variables it has is always
+found by testing. Beside the directives stands what the generator's grammar reaches.`,
 		Example: "  oracle coverage\n  oracle coverage --all\n  oracle coverage --candidate nginx --probe",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, args []string) error { return coverage(cmd, co) },
 	}
 	cmd.Flags().BoolVar(&co.Probe, "probe", false, "test a configuration for each directive, whatever the candidate says of itself")
-	cmd.Flags().BoolVar(&co.All, "all", false, "print every directive, not the totals of its module")
+	cmd.Flags().BoolVar(&co.All, "all", false, "print every directive and variable, not the totals of their module")
 	return cmd
 }
 
@@ -45,6 +44,12 @@ type covered struct {
 	Name, Module, Stage string
 	Supported           bool
 	Generated           bool
+}
+
+// coveredVariable is one variable's row; a name with a trailing _ stands for a family.
+type coveredVariable struct {
+	Name, Module string
+	Supported    bool
 }
 
 func coverage(cmd *cobra.Command, o *coverageOptions) error {
@@ -82,12 +87,20 @@ func coverage(cmd *cobra.Command, o *coverageOptions) error {
 		gen = gen && !strings.Contains(d.Module, "_stream") && !strings.Contains(d.Module, "_mail")
 		rows = append(rows, covered{d.Name, d.Module, d.Stage, ok, gen})
 	}
+	hasVar, err := supportedVariables(cmd.Context(), cell, tab.AllVars)
+	if err != nil {
+		return exit.Wrap(exit.Rig, fmt.Errorf("coverage: %w", err))
+	}
+	vars := make([]coveredVariable, len(tab.AllVars))
+	for i, v := range tab.AllVars {
+		vars[i] = coveredVariable{v.Name, v.Module, hasVar[v]}
+	}
 	if o.JSON {
-		if err := printJSON(cmd.OutOrStdout(), rows); err != nil {
+		if err := printJSON(cmd.OutOrStdout(), map[string]any{"directives": rows, "variables": vars}); err != nil {
 			return exit.Wrap(exit.Rig, err)
 		}
 	} else {
-		printCoverage(cmd, o, rows)
+		printCoverage(cmd, o, rows, vars)
 	}
 	n := 0
 	for _, r := range rows {
@@ -95,7 +108,8 @@ func coverage(cmd *cobra.Command, o *coverageOptions) error {
 			n++
 		}
 	}
-	return done(cmd, exit.Agree, "coverage: %s supports %d of nginx 1.26.3's %d directives, %s", o.Candidate, n, len(rows), how)
+	return done(cmd, exit.Agree, "coverage: %s supports %d of nginx 1.26.3's %d directives, %s, and %d of its %d variables, by testing them",
+		o.Candidate, n, len(rows), how, len(hasVar), len(vars))
 }
 
 // outermost is the block that a directive of stream's or mail's modules needs around it: many of
@@ -109,30 +123,38 @@ func outermost(module string) string {
 	return ""
 }
 
-func printCoverage(cmd *cobra.Command, o *coverageOptions, rows []covered) {
+func printCoverage(cmd *cobra.Command, o *coverageOptions, rows []covered, vars []coveredVariable) {
 	w := cmd.OutOrStdout()
 	if o.All {
 		for _, r := range rows {
-			word := "refused"
-			if r.Supported {
-				word = "supported"
-			}
 			gen := ""
 			if r.Generated {
 				gen = "generated"
 			}
-			fmt.Fprintf(w, "%-34s %-36s %-10s %s\n", r.Name, r.Module, word, gen)
+			fmt.Fprintf(w, "%-34s %-36s %-10s %s\n", r.Name, r.Module, supportWord(r.Supported), gen)
+		}
+		for _, v := range vars {
+			fmt.Fprintf(w, "%-34s %-36s %s\n", "$"+v.Name, v.Module, supportWord(v.Supported))
 		}
 		return
 	}
-	type total struct{ all, supported, generated int }
+	type total struct{ all, supported, generated, vars, supportedVars int }
 	by := map[string]*total{}
-	for _, r := range rows {
-		t := by[r.Module]
-		if t == nil {
-			t = &total{}
-			by[r.Module] = t
+	of := func(module string) *total {
+		if by[module] == nil {
+			by[module] = &total{}
 		}
+		return by[module]
+	}
+	for _, v := range vars {
+		t := of(v.Module)
+		t.vars++
+		if v.Supported {
+			t.supportedVars++
+		}
+	}
+	for _, r := range rows {
+		t := of(r.Module)
 		t.all++
 		if r.Supported {
 			t.supported++
@@ -146,46 +168,16 @@ func printCoverage(cmd *cobra.Command, o *coverageOptions, rows []covered) {
 		names = append(names, n)
 	}
 	sort.Strings(names)
-	fmt.Fprintf(w, "%-36s %10s %10s %10s\n", "module", "directives", "supported", "generated")
+	fmt.Fprintf(w, "%-36s %10s %10s %10s %10s %10s\n", "module", "directives", "supported", "generated", "variables", "supported")
 	for _, n := range names {
-		fmt.Fprintf(w, "%-36s %10d %10d %10d\n", n, by[n].all, by[n].supported, by[n].generated)
+		t := by[n]
+		fmt.Fprintf(w, "%-36s %10d %10d %10d %10d %10d\n", n, t.all, t.supported, t.generated, t.vars, t.supportedVars)
 	}
 }
 
-// probe tests a configuration that has the directive in its first context, with
-// one argument. Whatever nginx thinks of the argument, a directive that is
-// refused or unknown is named in the diagnosis.
-func probe(ctx context.Context, cell engine.Cell, d grammar.Directive) (bool, error) {
-	text := d.Name + " x;\n"
-	if d.Block() {
-		text = d.Name + " x { }\n"
+func supportWord(yes bool) string {
+	if yes {
+		return "supported"
 	}
-	where := d.Contexts[0]
-	wrap := map[string]string{
-		"main": "%s", "any": "%s", "events": "events { %s }", "http": "http { %s }", "server": "http { server { %s } }", "location": "http { server { location / { %s } } }",
-		"upstream": "http { upstream u { %s } }", "if-in-server": "http { server { if ($uri) { %s } } }", "if-in-location": "http { server { location / { if ($uri) { %s } } } }",
-		"limit_except": "http { server { location / { limit_except GET { %s } } } }", "stream": "stream { %s }", "stream-server": "stream { server { %s } }", "stream-upstream": "stream { upstream u { %s } }", "mail": "mail { %s }", "mail-server": "mail { server { %s } }",
-	}[where]
-	if wrap == "" {
-		return false, fmt.Errorf("no way to test context %q", where)
-	}
-	conf := fmt.Sprintf(wrap, text)
-	if where != "events" && d.Name != "events" {
-		conf = "events { }\n" + conf
-	}
-	if err := cell.Reset(ctx, []engine.File{{Path: "nginx.conf", Data: []byte(conf)}, {Path: "logs", Dir: true}}); err != nil {
-		return false, err
-	}
-	out, err := cell.Command(ctx, "-p", "/cell/", "-c", "/cell/nginx.conf", "-e", "/cell/logs/error.log", "-t")
-	if err != nil {
-		return false, err
-	}
-	said := string(out.Stderr)
-	outer, _, _ := strings.Cut(conf[strings.LastIndex(conf[:strings.Index(conf, d.Name)+1], "\n")+1:], " ")
-	for _, name := range []string{d.Name, outer} {
-		if strings.Contains(said, `unknown directive "`+name+`"`) || strings.Contains(said, `directive "`+name+`" is not supported`) {
-			return false, nil
-		}
-	}
-	return true, nil
+	return "refused"
 }

@@ -68,10 +68,14 @@ type Row struct {
 	Forms  []string
 }
 
+// Variable is one row of nginx's variables; a name with a trailing _ is a family.
+type Variable struct{ Name, Module string }
+
 // Tables holds everything, parsed once.
 type Tables struct {
 	Directives []Directive // in the table's order
 	Variables  []string    // http variables, sorted; a trailing _ is a family
+	AllVars    []Variable  // of every module, in the table's order
 	Rows       []Row       // in the file's order
 	byName     map[string][]Directive
 	rowByName  map[string]Row
@@ -100,7 +104,11 @@ func Load() (*Tables, error) {
 	seen := map[string]bool{}
 	for _, line := range strings.Split(variablesText, "\n") {
 		name, module, ok := strings.Cut(line, "\t")
-		if !ok || strings.HasPrefix(line, "#") || strings.Contains(module, "stream") || seen[name] {
+		if !ok || strings.HasPrefix(line, "#") {
+			continue
+		}
+		t.AllVars = append(t.AllVars, Variable{Name: name, Module: module})
+		if strings.Contains(module, "stream") || seen[name] {
 			continue
 		}
 		seen[name] = true
