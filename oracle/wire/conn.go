@@ -11,9 +11,13 @@ import (
 	"nginxoracle/oracle/observe"
 )
 
-// maxRecv bounds what is kept of one connection, so that a target that floods
-// cannot take the oracle's memory. Going over it is noted on the connection.
-const maxRecv = 64 << 20
+// maxRecv bounds what is kept of one connection, and maxKept what is kept of all connections of a
+// run, so that a target that floods cannot take the oracle's memory. Going over it is noted on the
+// connection.
+const (
+	maxRecv = 64 << 20
+	maxKept = 256 << 20
+)
 
 // conn is one connection being played, a client's or an origin's.
 type conn struct {
@@ -22,6 +26,7 @@ type conn struct {
 	rec    observe.Conn
 	origin *origin // an origin's; nil for a client's
 	lane   *lane   // a client's: the lane that plays it
+	room   *int    // bytes that the run may still keep
 
 	steps   []casefile.Step
 	pc      int
@@ -61,7 +66,11 @@ func (c *conn) read(buf []byte) bool {
 		case len(c.rec.Recv)+n > maxRecv:
 			c.note(fmt.Sprintf("more than %d bytes came: the rest was not read", maxRecv))
 			c.ended, c.rec.End = true, observe.EndLocal
+		case n > *c.room:
+			c.note(fmt.Sprintf("more than %d bytes came on all connections: the rest was not read", maxKept))
+			c.ended, c.rec.End = true, observe.EndLocal
 		default:
+			*c.room -= n
 			c.rec.Recv = append(c.rec.Recv, buf[:n]...)
 			// What comes after a short read, the end too, makes a new event.
 			c.readable = n == len(buf) || c.hup

@@ -39,6 +39,7 @@ type Player struct {
 	ep      int
 	evs     [64]unix.EpollEvent
 	buf     []byte
+	room    int     // bytes that may still be kept of what comes
 	slots   []*conn // by epoll slot; nil when free
 	free    []int32
 	origins []*origin
@@ -80,7 +81,7 @@ func NewPlayer(ctx context.Context, cell Cell, origins []casefile.Origin) (*Play
 	if err != nil {
 		return nil, fmt.Errorf("play: %w", err)
 	}
-	p := &Player{cell: cell, ep: ep, buf: make([]byte, 64<<10), now: time.Now, patient: lastResort}
+	p := &Player{cell: cell, ep: ep, buf: make([]byte, 64<<10), room: maxKept, now: time.Now, patient: lastResort}
 	for i := range origins {
 		fd, err := cell.Listen(ctx, origins[i].Addr)
 		if err == nil {
@@ -179,6 +180,7 @@ func (p *Player) dial(ctx context.Context, l *lane, s *casefile.Section) (*conn,
 
 // add gives c a slot and watches it.
 func (p *Player) add(c *conn) error {
+	c.room = &p.room
 	noDelay(c.fd)
 	if n := len(p.free); n > 0 {
 		c.slot, p.free = p.free[n-1], p.free[:n-1]

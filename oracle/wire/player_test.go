@@ -500,6 +500,31 @@ func TestFloodIsCut(t *testing.T) {
 	}
 }
 
+// What is kept of all connections together is bounded too.
+func TestFloodOnManyConnectionsIsCut(t *testing.T) {
+	f := newFake(t, func(p *peer) { p.send(strings.Repeat("x", 1000)) })
+	p, err := NewPlayer(t.Context(), f, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	p.room = 2500
+	var group []casefile.Section
+	for id := range 4 {
+		group = append(group, casefile.Section{Client: true, ID: id + 1, Steps: []casefile.Step{{Op: casefile.Recv, What: casefile.All}}})
+	}
+	for _, s := range group {
+		if err := p.Play(t.Context(), []casefile.Section{s}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, c := range p.record.Clients {
+		if cut := strings.Contains(c.Note, "on all connections"); cut != (i > 1) || cut != (len(c.Recv) == 0) {
+			t.Errorf("client %d: %d bytes kept, note %q", c.ID, len(c.Recv), c.Note)
+		}
+	}
+}
+
 // flooding sends as much as fits with every probe.
 type flooding struct {
 	*fake
