@@ -118,7 +118,7 @@ func New(cfg Config) (*Campaign, error) {
 	}
 	defer func() {
 		if err != nil {
-			c.locked.Close()
+			c.locked.Close() // nothing was written there: the lock goes with it
 		}
 	}()
 	for _, dir := range []string{cfg.Corpus, c.path(), c.path("pending"), c.path("seeds"), c.path("originals"), c.path("unstable"), c.path("rig")} {
@@ -139,7 +139,7 @@ func New(cfg Config) (*Campaign, error) {
 // Run runs the campaign to its end (time, batches, or ctx) and returns its
 // summary. The error is set when no verdict is possible. It lets go of Dir at its end.
 func (c *Campaign) Run(ctx context.Context) (Summary, error) {
-	defer c.locked.Close()
+	defer c.locked.Close() // nothing was written there: the lock goes with it
 	c.start = c.cfg.Now()
 	c.memory[0] = resident()
 	ctx, cancel := context.WithCancel(ctx)

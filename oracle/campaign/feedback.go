@@ -153,7 +153,7 @@ func (c *Campaign) changedShare() int {
 func hashOf(parts ...string) uint64 {
 	h := fnv.New64a()
 	for _, p := range parts {
-		h.Write([]byte(p))
+		h.Write([]byte(p)) // a hash takes everything: no error to look at
 		h.Write([]byte{0})
 	}
 	return h.Sum64()

@@ -16,7 +16,7 @@ func lock(path string) (*os.File, error) {
 		return nil, fmt.Errorf("campaign: %w", err)
 	}
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		f.Close()
+		f.Close() // nothing was written
 		if errors.Is(err, unix.EWOULDBLOCK) {
 			return nil, fmt.Errorf("campaign: %s: another campaign runs in this folder: wait for its end, or give another --dir", path)
 		}

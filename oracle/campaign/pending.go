@@ -85,6 +85,7 @@ func (c *Campaign) loadPending() error {
 			return fmt.Errorf("campaign: resume: %w", err)
 		}
 		p := &pendingCase{Case: cs, File: f}
+		// Without it, or with a broken one, shrinking begins again.
 		if best, err := casefile.Load(f + ".best"); err == nil {
 			p.best = best
 		}
@@ -222,7 +223,7 @@ func (c *Campaign) ends(p *pendingCase, rep triage.Report) bool {
 // settle files what triage found. fate says in a few words what became of the case: a finding's
 // number first, if it is one.
 func (c *Campaign) settle(p *pendingCase, rep triage.Report) (fate string, err error) {
-	_ = os.Remove(p.File + ".best")
+	_ = os.Remove(p.File + ".best") // one that is left is only where shrinking the same case would go on
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := &c.state

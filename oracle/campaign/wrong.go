@@ -108,7 +108,8 @@ func (c *Campaign) askDirectives(ctx context.Context, rig *cells) {
 	c.count(func(s *State) { s.Supported = names })
 }
 
-// Supported is the list of directives that a target prints of itself, nil when it does not.
+// Supported is the list of directives that a target prints of itself, nil when it does not. A cell that
+// breaks here is no answer either: it shows at its next use, where it is counted.
 func Supported(ctx context.Context, cell engine.Cell) []string {
 	out, err := cell.Command(ctx, "--directives")
 	if err != nil || !out.Exit.Exited || out.Exit.Code != 0 {
