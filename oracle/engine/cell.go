@@ -222,9 +222,15 @@ func (c *cell) Start(ctx context.Context, wait []string, args ...string) (Server
 
 // Probe looks into the cell without asking the agent where this process may; it
 // finds out at the first probe.
-func (c *cell) Probe(ctx context.Context) (Rest, error) {
+func (c *cell) Probe(ctx context.Context) (Rest, error) { return c.probe(ctx, (*probe.Prober).Rest) }
+
+// Glance is Probe for a caller who looks often while no process comes or goes (see probe.Prober.Glance); where
+// only the agent may look, it is Probe.
+func (c *cell) Glance(ctx context.Context) (Rest, error) { return c.probe(ctx, (*probe.Prober).Glance) }
+
+func (c *cell) probe(ctx context.Context, look func(*probe.Prober, int, probe.Mine) (probe.Rest, error)) (Rest, error) {
 	if !c.remote {
-		r, err := c.prober.Rest(c.server, c.mine)
+		r, err := look(c.prober, c.server, c.mine)
 		if err == nil {
 			return Rest(r.Probe), nil
 		}

@@ -135,6 +135,7 @@ type Rest struct {
 	// the oracle's closed connections that have not been: on a busy machine a segment can
 	// be on its way through the kernel while everybody sleeps.
 	Flying int
+	Own    int // bytes and ends that the oracle's sockets have written and nobody has acknowledged
 	// Timer is the shortest time in milliseconds after which a sleeping thread wakes by
 	// itself, as it was when the thread fell asleep; -1 when none has a timer.
 	Timer int

@@ -275,7 +275,7 @@ func (s *scheduler) step(ctx context.Context) error {
 		s.pause = time.Hour // bounded by what is waited for
 		return nil
 	}
-	if p.last, err = p.cell.Probe(ctx); err != nil {
+	if p.last, err = p.probe(ctx); err != nil {
 		return fmt.Errorf("look at the server: %w", err)
 	}
 	if p.last.Alive && !p.last.Asleep {

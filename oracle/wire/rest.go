@@ -114,7 +114,7 @@ func (p *Player) queues(r engine.Rest) (q queues) {
 			continue
 		}
 		q.unread = q.unread || c.readable && !c.ended
-		q.onWay = q.onWay || !c.stalled && !c.ended && onWay(c.fd)
+		q.onWay = q.onWay || r.Own > 0 && !c.stalled && !c.ended && onWay(c.fd)
 		if r.SendQ+r.Flying > 0 {
 			acknowledge(c.fd)
 		}

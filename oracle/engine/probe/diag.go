@@ -75,11 +75,13 @@ type socket struct {
 	family uint8
 }
 
-// tcp dumps the TCP sockets, of IPv4 and IPv6, in the states given.
-func (p *Prober) tcp(states uint32, each func(*socket)) error {
+// tcp dumps the TCP sockets, of IPv4 and IPv6, in the states given. info asks for unsent, which is 0 without.
+func (p *Prober) tcp(states uint32, info bool, each func(*socket)) error {
 	req := p.req[:nlmsgHdrLen+inetReqLen]
 	clear(req)
-	req[nlmsgHdrLen+3] = 1 << (inetDiagInfo - 1)
+	if info {
+		req[nlmsgHdrLen+3] = 1 << (inetDiagInfo - 1)
+	}
 	binary.NativeEndian.PutUint32(req[nlmsgHdrLen+52:], states)
 	return p.dump(tcpdiagGetsock, req, func(m []byte) error {
 		if len(m) < inetMsgLen {

@@ -33,6 +33,7 @@ type Prober struct {
 	req        [128]byte
 	row        socket
 	seq        uint32
+	stale      bool // a process or thread has ended since procs was listed
 }
 
 // New takes over the descriptors proc (/proc as the cell sees it, opened for this
@@ -81,9 +82,23 @@ type Rest struct {
 // bytes are therefore in the peer's queue already, whatever its delayed
 // acknowledgement says. Queues are only read when all threads sleep; otherwise RecvQ and SendQ are 0.
 func (p *Prober) Rest(master int, mine Mine) (Rest, error) {
+	return p.look(master, mine, true)
+}
+
+// Glance is Rest for a caller who looks again and again while no process comes or goes: it
+// counts no descriptors, and connections that wait to be accepted count as nothing. A server that
+// sleeps with one waiting will not accept it before a timer of its own ends, which the threads tell.
+func (p *Prober) Glance(master int, mine Mine) (Rest, error) {
+	return p.look(master, mine, false)
+}
+
+func (p *Prober) look(master int, mine Mine, full bool) (Rest, error) {
 	var r Rest
-	if err := p.list(); err != nil {
-		return r, err
+	if full || p.stale || len(p.procs) == 0 {
+		if err := p.list(); err != nil {
+			return r, err
+		}
+		p.stale = false
 	}
 	r.Procs, r.Timer = len(p.procs), -1
 	r.Alive = p.procs[master] != nil
@@ -91,16 +106,18 @@ func (p *Prober) Rest(master int, mine Mine) (Rest, error) {
 	if err != nil {
 		return r, err
 	}
-	for _, q := range p.procs {
-		n, err := p.fds(q)
-		if gone(err) {
-			asleep = false
-			continue
+	if full {
+		for _, q := range p.procs {
+			n, err := p.fds(q)
+			if gone(err) {
+				asleep = false
+				continue
+			}
+			if err != nil {
+				return r, err
+			}
+			r.FDs += n
 		}
-		if err != nil {
-			return r, err
-		}
-		r.FDs += n
 	}
 	if !asleep {
 		return r, nil
@@ -108,7 +125,7 @@ func (p *Prober) Rest(master int, mine Mine) (Rest, error) {
 	if quiet, err := p.delivered(); err != nil || !quiet {
 		return r, err
 	}
-	if err := p.queues(&r, mine); err != nil {
+	if err := p.queues(&r, mine, full); err != nil {
 		return r, err
 	}
 	r.Asleep, err = p.sweep(&r, false)
@@ -154,6 +171,7 @@ func (p *Prober) sweep(r *Rest, first bool) (asleep bool, err error) {
 	for _, q := range p.procs {
 		if first {
 			if err := p.refresh(q, false); gone(err) {
+				p.stale = true
 				return false, nil
 			} else if err != nil {
 				return false, err
@@ -194,6 +212,7 @@ func (p *Prober) sweep(r *Rest, first bool) (asleep bool, err error) {
 
 // forget makes the next sweep read q's threads anew: one of them has ended.
 func (p *Prober) forget(q *process) error {
+	p.stale = true
 	if err := p.refresh(q, true); err != nil && !gone(err) {
 		return err
 	}
@@ -218,26 +237,46 @@ func (p *Prober) delivered() (bool, error) {
 	return true, nil
 }
 
-// queues adds up what waits in the server's sockets.
-func (p *Prober) queues(r *Rest, mine Mine) error {
+// queues adds up what waits in the server's sockets, and in the oracle's own; in those that listen only
+// if they are asked for. How much of what a socket holds has been sent is asked only where one holds
+// anything: it makes the kernel's answer several times dearer.
+func (p *Prober) queues(r *Rest, mine Mine, listeners bool) error {
+	states := uint32(allButTimeWait)
+	if !listeners {
+		states &^= 1 << tcpListen
+	}
+	holds := false
 	count := func(s *socket) {
 		if s.mark == proto.Mark {
+			r.Own += s.queued
 			if s.inode == 0 && s.queued > 0 { // closed: nobody else can ask for it any more
 				r.Flying++
 			}
 			return
 		}
-		if s.state != tcpListen && s.queued > s.unsent {
-			r.Flying += s.queued - s.unsent
+		if s.state != tcpListen && s.queued > 0 {
+			holds = true
 		}
 		r.RecvQ += s.recv // of a listener: connections not accepted yet
-		r.SendQ += s.unsent
 		if s.recv > 0 && peerClosed(s.state) {
 			r.RecvQ-- // the peer's FIN takes a sequence number and is never "read"
 		}
 	}
-	if err := p.tcp(allButTimeWait, count); err != nil {
+	if err := p.tcp(states, false, count); err != nil {
 		return err
+	}
+	if holds {
+		if err := p.tcp(states, true, func(s *socket) {
+			if s.mark == proto.Mark {
+				return
+			}
+			if s.state != tcpListen && s.queued > s.unsent {
+				r.Flying += s.queued - s.unsent
+			}
+			r.SendQ += s.unsent
+		}); err != nil {
+			return err
+		}
 	}
 	return p.unix(func(s *socket) {
 		if !mine.Inodes[s.inode] && !mine.Paths[s.name] {
@@ -277,7 +316,7 @@ func (p *Prober) Listening(addrs []Addr) (bool, error) {
 			}
 		}
 	}
-	if err := p.tcp(1<<tcpListen, see); err != nil {
+	if err := p.tcp(1<<tcpListen, false, see); err != nil {
 		return false, err
 	}
 	err := p.unix(func(s *socket) {

@@ -86,6 +86,7 @@ type Probe struct {
 	FDs    int
 	Procs  int
 	Flying int
+	Own    int
 	Timer  int
 }
 
