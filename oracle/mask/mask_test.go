@@ -43,6 +43,7 @@ var examples = []example{
 	{"expires", "\r\nExpires: Mon, 30 Nov 2026 18:39:27 GMT\r\n", "\r\nExpires: Mon, 30 Nov 2026 18:49:28 GMT\r\n", Client, false},
 	{"max-age", "\r\nCache-Control: max-age=3601\r\n", "\r\nCache-Control: max-age=3600\r\n", Client, true},
 	{"max-age", "\r\nCache-Control: max-age=3601\r\n", "\r\nCache-Control: max-age=3700\r\n", Client, false},
+	{"max-age", "\r\nCache-Control: max-age=2306371723\r\n", "\r\nCache-Control: max-age=2306371721\r\n", Client, true},
 	{"log-time", "2026/11/30 17:39:27 [error] 1#1: x", "2026/11/30 17:39:28 [error] 1#1: x", Error, true},
 	{"log-time", "2026/11/30 17:39:27 [error] 1#1: x", "2026/11/30 16:39:28 [error] 1#1: x", Error, false},
 	{"log-pid", "2026/11/30 17:39:27 [error] 13#1: x", "2026/11/30 17:39:27 [error] 9#1: x", Error, true},
@@ -279,5 +280,28 @@ func TestPageNamesEveryRow(t *testing.T) {
 			return
 		}
 		t.Error("docs/masks.md is not what the table says; run: go test ./oracle/mask -update")
+	}
+}
+
+// Seconds until a moment are fewer in a run that began later.
+func TestMaxAgeIsCountedFromTheRun(t *testing.T) {
+	at := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	early, late := &Side{At: at}, &Side{At: at.Add(100 * time.Second)}
+	for _, e := range []struct {
+		ref, cand string
+		r, c      *Side
+		same      bool
+	}{
+		{"500", "400", early, late, true},
+		{"400", "500", late, early, true},
+		{"400", "500", early, late, false},
+		{"500", "500", early, late, false},
+		{"500", "498", early, early, true},
+		{"500", "497", early, early, false},
+		{"x", "497", early, early, false},
+	} {
+		if err := sameMoment(e.ref, e.cand, e.r, e.c); (err == nil) != e.same {
+			t.Errorf("%s at %s and %s at %s: %v", e.ref, e.r.At.Format(time.TimeOnly), e.cand, e.c.At.Format(time.TimeOnly), err)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package mask
 import (
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"strconv"
 	"time"
@@ -63,8 +64,8 @@ var Table = []Row{
 	{
 		Name: "max-age", Where: Client, Chance: true,
 		Form:  regexp.MustCompile(`\r\nCache-Control: max-age=(\d+)\r\n`),
-		Check: number(0, 1<<31), Pair: near(2),
-		Why: "seconds until a time of day (expires @15h); two apart at most",
+		Check: number(0, 1<<40), Pair: sameMoment,
+		Why: "seconds until a moment (expires @15h, expires modified +1d); counted from its run's begin both sides must mean the same one, give or take two seconds and the run's length",
 	},
 	{
 		Name: "log-time", Where: Error | Diag, Chance: true,
@@ -230,15 +231,18 @@ func number(low, high int64) func(string, *Side) error {
 	}
 }
 
-func near(most int64) func(ref, cand string, r, c *Side) error {
-	return func(ref, cand string, r, c *Side) error {
-		a, errA := strconv.ParseInt(ref, 10, 64)
-		b, errB := strconv.ParseInt(cand, 10, 64)
-		if d := max(a-b, b-a); errA != nil || errB != nil || d > most {
-			return fmt.Errorf("are %d apart", d)
-		}
-		return nil
+// sameMoment is for seconds until a moment, counted when a response was made: at some time within its run.
+func sameMoment(ref, cand string, r, c *Side) error {
+	a, errA := strconv.ParseInt(ref, 10, 64)
+	b, errB := strconv.ParseInt(cand, 10, 64)
+	if errA != nil || errB != nil {
+		return errors.New("are no numbers")
 	}
+	d := math.Abs(float64(a-b) + r.At.Sub(c.At).Seconds()) // the later run has less to go
+	if d > (window + max(r.Took, c.Took)).Seconds() {
+		return fmt.Errorf("mean moments %.0f seconds apart", d)
+	}
+	return nil
 }
 
 // ownPid: workers are started right after the main process, in a cell where
