@@ -158,35 +158,25 @@ const (
 )
 
 // Case writes a batch as one case: unit i of the batch in slot i. Client
-// numbers are slot*100+1 and up.
+// numbers are slot*100+1 and up. What a slot's names do not stand in is shared with the units.
 func (b *Batch) Case() *casefile.Case {
 	c := &casefile.Case{Title: fmt.Sprintf("generated: %d units", len(b.Units))}
 	if len(b.Units) == 1 {
 		c.Title = "generated: unit " + b.Units[0].Label
 	}
-	var conf bytes.Buffer
-	conf.Write(conftree.Print(b.Head.Main))
-	conf.WriteString("http {\n")
-	conf.Write(conftree.PrintAt(b.Head.HTTP, 1))
-	c.Files = append(c.Files, casefile.File{Path: "nginx.conf"}, casefile.File{Path: "logs", Dir: true})
+	c.Files = append(c.Files, casefile.File{Path: "nginx.conf", Data: b.Sheet().Conf()}, casefile.File{Path: "logs", Dir: true})
+	c.Files = append(c.Files, b.Files()...)
 	for i, u := range b.Units {
-		re := slotNames(i)
-		fmt.Fprintf(&conf, "%s%02d: %s\n", unitMark, i, u.Label)
-		conf.WriteString(re.Replace(string(conftree.PrintAt(u.Body, 1))))
-		for _, f := range u.Files {
-			f.Path, f.Link = re.Replace(f.Path), re.Replace(f.Link)
-			f.Data = []byte(re.Replace(string(f.Data)))
-			c.Files = append(c.Files, f)
-		}
+		to := slotName(i)
 		for _, o := range u.Origins {
-			n := casefile.Origin{Addr: re.Replace(o.Addr)}
+			n := casefile.Origin{Addr: to.text(o.Addr)}
 			for _, steps := range o.Conns {
-				n.Conns = append(n.Conns, renameSteps(steps, re))
+				n.Conns = append(n.Conns, to.steps(steps))
 			}
 			c.Origins = append(c.Origins, n)
 		}
 		for _, s := range u.Clients {
-			s.Addr, s.Steps = re.Replace(s.Addr), renameSteps(s.Steps, re)
+			s.Addr, s.Steps = to.text(s.Addr), to.steps(s.Steps)
 			s.ID += i * 100
 			if s.With != 0 {
 				s.With += i * 100
@@ -194,37 +184,56 @@ func (b *Batch) Case() *casefile.Case {
 			c.Sections = append(c.Sections, s)
 		}
 	}
-	conf.WriteString(unitEnd + "}\n")
-	c.Files[0].Data = conf.Bytes()
 	return c
 }
 
-// slotNames renames a unit's ports and names from slot 0 to another slot,
-// length by length.
-func slotNames(slot int) *strings.Replacer {
-	return rename(0, slot)
-}
-
-func rename(from, to int) *strings.Replacer {
-	pairs := []string{fmt.Sprintf("u%02d", from), fmt.Sprintf("u%02d", to), fmt.Sprintf("U%02d", from), fmt.Sprintf("U%02d", to)}
-	for k := range 10 {
-		pairs = append(pairs, fmt.Sprintf("20%02d%d", from, k), fmt.Sprintf("20%02d%d", to, k))
-	}
-	return strings.NewReplacer(pairs...)
-}
-
-func renameSteps(steps []casefile.Step, re *strings.Replacer) []casefile.Step {
-	out := make([]casefile.Step, len(steps))
-	for i, s := range steps {
-		out[i] = s
-		if s.Data != nil {
-			out[i].Data = make([][]byte, len(s.Data))
-			for j, d := range s.Data {
-				out[i].Data[j] = []byte(re.Replace(string(d)))
-			}
+// Files are the units' own files, each unit's in its slot.
+func (b *Batch) Files() (files []casefile.File) {
+	for i, u := range b.Units {
+		to := slotName(i)
+		for _, f := range u.Files {
+			f.Path, f.Link, f.Data = to.text(f.Path), to.text(f.Link), to.bytes(f.Data)
+			files = append(files, f)
 		}
 	}
-	return out
+	return files
+}
+
+// Sheet is a batch's configuration in pieces, to be put together with and without some of its units.
+type Sheet struct {
+	head  []byte
+	units [][]byte
+}
+
+// Sheet writes a batch's configuration, unit i in slot i.
+func (b *Batch) Sheet() *Sheet {
+	var text bytes.Buffer
+	text.Write(conftree.Print(b.Head.Main))
+	text.WriteString("http {\n")
+	text.Write(conftree.PrintAt(b.Head.HTTP, 1))
+	s := &Sheet{head: text.Bytes(), units: make([][]byte, len(b.Units))}
+	for i, u := range b.Units {
+		mark := fmt.Sprintf("%s%02d: %s\n", unitMark, i, u.Label)
+		body := conftree.PrintAt(u.Body, 1)
+		s.units[i] = append([]byte(mark), slotName(i).bytes(body)...)
+	}
+	return s
+}
+
+// Conf is the nginx.conf of the units in some slots, which they keep; of all of them when none is named.
+func (s *Sheet) Conf(slots ...int) []byte {
+	var text bytes.Buffer
+	text.Write(s.head)
+	if len(slots) == 0 {
+		for _, u := range s.units {
+			text.Write(u)
+		}
+	}
+	for _, i := range slots {
+		text.Write(s.units[i])
+	}
+	text.WriteString(unitEnd + "}\n")
+	return text.Bytes()
 }
 
 // Only is the batch with the units of some slots alone, renumbered from slot 0.

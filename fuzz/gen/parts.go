@@ -24,14 +24,31 @@ func (g *Generator) Directive(seed, index uint64, context string) (n *conftree.N
 	return n
 }
 
-// Argument makes one value of the kinds that arguments have, right ones mostly.
-func (g *Generator) Argument(seed, index uint64) (s string) {
+// Again makes a directive of a name once more, with arguments of its own kinds; nil for one that stands
+// only where the generator puts it.
+func (g *Generator) Again(seed, index uint64, name string) (n *conftree.Node) {
+	row, ok := g.w.t.Row(name)
+	if !ok || row.Weight == 0 {
+		return nil
+	}
 	seeded(seed, index, func(r *rnd) {
 		u := &unit{rnd: r, w: g.w}
-		kinds := []string{"flag", "size", "bsize", "num", "time", "word", "uri", "path", "code", "rcode", "cidr", "mime", "iname", "method"}
-		s = u.one(r.pick(kinds...), nil)
+		n = u.dir(name, u.fill(r.pick(row.Forms...), &server{port: listenPort, hosts: []string{"localhost"}}))
+		if len(u.vars) > 0 { // needs a variable that the unit does not have
+			n = nil
+		}
 	})
+	return n
+}
+
+// Argument makes one value of the kinds that arguments have, which is seldom the one that is wanted.
+func (g *Generator) Argument(seed, index uint64) (s string) {
+	seeded(seed, index, func(r *rnd) { s = (&unit{rnd: r, w: g.w}).anyValue() })
 	return s
+}
+
+func (u *unit) anyValue() string {
+	return u.one(u.pick("flag", "size", "bsize", "num", "time", "word", "uri", "path", "code", "rcode", "cidr", "mime", "iname", "method"), nil)
 }
 
 // Damage spoils a request's bytes.

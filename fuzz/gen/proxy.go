@@ -123,7 +123,7 @@ func (u *unit) sprinkleProxy(n *conftree.Node, s *server, k int) {
 			if !strings.HasPrefix(row.Name, "proxy_") {
 				continue
 			}
-			if have[row.Name] && !duplicates(row.Name) || row.Name == "proxy_redirect" && have[row.Name] {
+			if have[row.Name] && !Duplicates(row.Name) || row.Name == "proxy_redirect" && have[row.Name] {
 				break
 			}
 			have[row.Name] = true

@@ -34,7 +34,8 @@ type unit struct {
 	upstreams []string
 	named     []string
 	formats   int
-	timers    int // how many clients may still wait for a short timer
+	buffered  string // the parameters of the unit's log that buffer it
+	timers    int    // how many clients may still wait for a short timer
 }
 
 // world is what units share: tables, and rows by context.
@@ -111,9 +112,9 @@ func (u *unit) put(n *conftree.Node, name, args string) {
 	}
 }
 
-// duplicates tells which directives may stand twice in a block. A second one of
+// Duplicates tells which directives may stand twice in a block. A second one of
 // the others is nginx's "duplicate", which the grammar of wrong configurations covers.
-func duplicates(name string) bool {
+func Duplicates(name string) bool {
 	switch name {
 	case "add_header", "add_trailer", "allow", "deny", "set", "error_page", "proxy_set_header", "proxy_hide_header",
 		"proxy_pass_header", "proxy_redirect", "rewrite", "sub_filter", "set_real_ip_from", "return", "break", "access_log", "error_log", "if", "location",
@@ -135,7 +136,7 @@ func (u *unit) sprinkle(n *conftree.Node, ctx string, srv *server, k int) {
 	}
 	for range u.n(k + 1) {
 		row := rows[u.w.deckCtx[ctx].deal(u.rnd)]
-		if have[row.Name] && !duplicates(row.Name) || (row.Name == "root" && have["alias"]) {
+		if have[row.Name] && !Duplicates(row.Name) || (row.Name == "root" && have["alias"]) {
 			continue
 		}
 		if row.Name == "proxy_redirect" && have[row.Name] {
@@ -316,7 +317,7 @@ func (u *unit) accessLog() string {
 	case u.pct(25):
 		return log
 	case u.pct(15):
-		return log + " combined" + u.pick("", " buffer=4k", " buffer=64k flush=5m", " if=$arg_log", " if=$http_x_a")
+		return log + " combined" + u.logBuffer("", " buffer=4k", " buffer=64k flush=5m", " if=$arg_log", " if=$http_x_a")
 	}
 	u.formats++
 	name := "u00_f" + itoa(u.formats)
@@ -328,5 +329,18 @@ func (u *unit) accessLog() string {
 		parts = append(parts, `" $`+u.pick(volatile...)+`"`)
 	}
 	u.http = append(u.http, u.dir("log_format", name+" "+u.pick("", "", "escape=json ", "escape=none ", "escape=default ")+strings.Join(parts, " ")))
-	return log + " " + name + u.pick("", "", "", " buffer=4k", " if=$arg_log", " if=$status")
+	return log + " " + name + u.logBuffer("", "", "", " buffer=4k", " if=$arg_log", " if=$status")
+}
+
+// logBuffer picks the parameters of the unit's log. A second buffer must be as the first (src/http/modules/
+// ngx_http_log_module.c, "conflicting parameters"): conflicts are among the wrong configurations.
+func (u *unit) logBuffer(list ...string) string {
+	p := u.pick(list...)
+	if !strings.Contains(p, "buffer=") {
+		return p
+	}
+	if u.buffered == "" {
+		u.buffered = p
+	}
+	return u.buffered
 }

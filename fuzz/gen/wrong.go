@@ -176,10 +176,18 @@ func misvalue(u *unit, top *[]*conftree.Node) {
 		n = pickOf(u.rnd, all(*top))
 	}
 	if len(n.Words) < 2 {
-		n.Words = append(n.Words, u.pick(badValues...))
+		n.Words = append(n.Words, u.badValue())
 		return
 	}
-	n.Words[u.in(1, len(n.Words)-1)] = u.pick(badValues...)
+	n.Words[u.in(1, len(n.Words)-1)] = u.badValue()
+}
+
+// badValue is a value that is wrong nearly everywhere, or a right one of another kind.
+func (u *unit) badValue() string {
+	if u.pct(35) {
+		return u.anyValue()
+	}
+	return u.pick(badValues...)
 }
 
 func (u *unit) fits(name string, b *conftree.Node) bool {
@@ -268,8 +276,8 @@ func special(u *unit, top *[]*conftree.Node) {
 		"error_page 404;", "error_page 200 /x;", "error_page 404 = ;", "error_page abc /x;", "error_page 600 /x;", "error_page 299 /x;", "error_page 404 =xyz /x;", "error_page 404 =999 /x;", "error_page 499 /x;", "error_page 404 =200;", "error_page 300 @x;",
 		"types { text/html; }", "types { text/html html; text/plain html; }", "types { a { } }", "types { include conf/nope; }", "types { text/html }", "types x { }",
 		"add_header X;", "add_header X y z;", "add_header X y always z;", "expires;", "expires nope;", "expires modified;", "expires @25h;", "expires @12h 1;", "expires -99999999999999999999;", "expires 1y1y;", "expires $nope_v;",
-		"access_log;", "access_log logs/x nope;", "access_log logs/x combined buffer=1x;", "access_log off x;", "access_log logs/$nope.log;", "access_log logs/x combined gzip=0;", "access_log logs/x combined flush=1s;", "access_log logs/$host combined buffer=4k;", "access_log syslog:server=1;", "access_log \"\";", "error_log;", "error_log logs/x nope;", "error_log logs/e warn error;", "error_log /nope/dir/x;", "access_log /nope/dir/x;",
-		"allow;", "allow 1.2.3.4/33;", "deny nope;", "satisfy some;", "client_max_body_size -1;", "large_client_header_buffers 0 1k;", "large_client_header_buffers 4 0;", "keepalive_timeout 1 2 3;", "keepalive_timeout x;", "client_body_buffer_size x;", "limit_except { deny all; }", "location /l { limit_except NOPE { deny all; } }", "location /l { limit_except get { deny all; } }", "location /l { limit_except GET { root x; } }", "internal;", "location /i { internal on; }",
+		"access_log;", "access_log logs/x nope;", "access_log logs/x combined buffer=1x;", "access_log off x;", "access_log logs/$nope.log;", "access_log logs/x combined gzip=0;", "access_log logs/x combined flush=1s;", "access_log logs/$host combined buffer=4k;", "access_log logs/x combined buffer=4k; access_log logs/x combined buffer=8k;", "access_log logs/x combined buffer=4k; access_log logs/x combined buffer=4k flush=1m;", "access_log syslog:server=1;", "access_log \"\";", "error_log;", "error_log logs/x nope;", "error_log logs/e warn error;", "error_log /nope/dir/x;", "access_log /nope/dir/x;",
+		"allow;", "allow 1.2.3.4/33;", "deny nope;", "satisfy some;", "client_max_body_size -1;", "large_client_header_buffers 0 1k;", "large_client_header_buffers 4 0;", "connection_pool_size 4k; large_client_header_buffers 2 1k;", "charset koi8-r; source_charset windows-1251;", "keepalive_timeout 1 2 3;", "keepalive_timeout x;", "client_body_buffer_size x;", "limit_except { deny all; }", "location /l { limit_except NOPE { deny all; } }", "location /l { limit_except get { deny all; } }", "location /l { limit_except GET { root x; } }", "internal;", "location /i { internal on; }",
 		"location /x { proxy_buffer_size 4k; proxy_buffers 2 1k; proxy_pass http://127.0.0.1:1; }", "location /x { proxy_busy_buffers_size 1k; proxy_pass http://127.0.0.1:1; }", "proxy_buffers 1 4k;", "proxy_http_version 2.0;", "proxy_next_upstream nope;", "proxy_next_upstream error error;", "proxy_redirect default x;", "proxy_redirect a;", "proxy_redirect ~( x;", "proxy_redirect off; proxy_redirect default;", "proxy_redirect default; location /d { proxy_pass http://127.0.0.1:1$uri; proxy_redirect default; }", "location /r { proxy_redirect default; proxy_pass http://127.0.0.1:1; }", "proxy_set_header X;", "proxy_cookie_flags;", "proxy_cookie_flags a nope;", "proxy_cookie_path a;", "proxy_cookie_domain off x;", "proxy_temp_file_write_size 1;", "proxy_max_temp_file_size 1;", "proxy_method;", "proxy_ignore_headers Nope;", "proxy_bind nope;", "proxy_bind 127.0.0.1 transparent;", "proxy_store_access a:b;",
 		"default_type;", "index;", "index /;", "index a /b c;", "root;", "root \"\";", "server_tokens nope;", "if_modified_since nope;", "keepalive_disable nope;", "lingering_close nope;", "sendfile maybe;", "send_timeout -1;", "output_buffers 0 1k;", "output_buffers 1 0;", "postpone_output x;", "disable_symlinks nope;", "disable_symlinks on nope;", "open_file_cache;", "open_file_cache max=0;", "resolver;", "resolver nope.invalid;", "client_body_temp_path a 1 2 3 4;", "client_body_temp_path a 4;", "client_body_in_file_only nope;", "aio nope;", "directio x;", "limit_rate x;",
 	}

@@ -153,6 +153,14 @@ func copyDirective(m *mutator) bool {
 	if n.Block || n.Name() == "listen" {
 		return false
 	}
+	if !gen.Duplicates(n.Name()) {
+		for i, old := range to.Kids {
+			if old.Name() == n.Name() {
+				to.Kids[i] = n.Clone()
+				return old != n
+			}
+		}
+	}
 	to.Add(n.Clone())
 	return true
 }
@@ -207,11 +215,27 @@ func otherArgument(m *mutator) bool {
 	if len(all) == 0 {
 		return false
 	}
-	n := all[m.IntN(len(all))]
-	i := 1 + m.IntN(len(n.Words)-1)
-	n.Words[i] = m.g.Argument(m.Uint64(), 0)
-	return true
+	for range argumentTries {
+		n := all[m.IntN(len(all))]
+		if m.IntN(100) < anyArgument {
+			n.Words[1+m.IntN(len(n.Words)-1)] = m.g.Argument(m.Uint64(), 0)
+			return true
+		}
+		if again := m.g.Again(m.Uint64(), 0, n.Name()); again != nil && !again.Block {
+			n.Words = again.Words
+			return true
+		}
+	}
+	return false
 }
+
+// A value of any kind at any place mostly does not load, and a unit that does not load compares a diagnosis
+// and nothing else; the wrong configurations do that at a tenth of the cost. anyArgument is how many of 100
+// changed arguments are such.
+const (
+	anyArgument   = 15
+	argumentTries = 8
+)
 
 func borrowLocation(m *mutator) bool {
 	if m.other == nil {

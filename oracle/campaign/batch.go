@@ -64,13 +64,17 @@ func (c *Campaign) runBatch(ctx context.Context, rig *cells, g *gen.Generator, n
 	if err != nil {
 		return err
 	}
-	err = c.stage("sieve", func() error {
-		left, err := c.sieve(ctx, rig, b)
-		if err == nil {
-			b = left
+	whole, bad := b, []int(nil)
+	err = c.stage("sieve", func() (err error) {
+		if b, bad, err = c.sieve(ctx, rig, whole); err != nil {
+			b = whole
 		}
 		return broken(ctx, err)
 	})
+	if err != nil || ctx.Err() != nil {
+		return err
+	}
+	err = c.stage("wrong", func() error { return c.wrongOnes(ctx, rig, g, n, whole, bad) })
 	if err != nil || ctx.Err() != nil {
 		return err
 	}
@@ -103,7 +107,7 @@ func (c *Campaign) runBatch(ctx context.Context, rig *cells, g *gen.Generator, n
 		text := diagnostics(ref)
 		if ref.Test.Code != 0 || ref.Start.Code != 0 || !ref.Process.Started {
 			// The reference does not take one of the units: its diagnosis is compared, and the others go on without it.
-			slot, ok := badSlot(cs, text)
+			slot, ok := badSlot(cs.File("nginx.conf").Data, text)
 			if !ok || tries > 12 {
 				c.count(func(s *State) { s.Spoiled++; s.LastSpoiled = lastEmerg(text) })
 				c.compare(cs, b, ref, cand, n)
@@ -177,13 +181,13 @@ func lastEmerg(text string) string {
 	return firstLine(text)
 }
 
-func badSlot(cs *casefile.Case, text string) (int, bool) {
+func badSlot(conf []byte, text string) (int, bool) {
 	for _, m := range confPlace.FindAllStringSubmatch(text, -1) {
 		line, err := strconv.Atoi(m[1])
 		if err != nil || !strings.Contains(text, "emerg") {
 			continue
 		}
-		if slot, ok := gen.SlotOfLine(cs.File("nginx.conf").Data, line); ok && isEmerg(text, m[0]) {
+		if slot, ok := gen.SlotOfLine(conf, line); ok && isEmerg(text, m[0]) {
 			return slot, true
 		}
 	}

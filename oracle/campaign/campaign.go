@@ -264,9 +264,6 @@ func (c *Campaign) work(ctx context.Context, job int) error {
 		if err := c.runBatch(ctx, rig, g, t.batch); err != nil {
 			return err
 		}
-		if err := c.stage("wrong", func() error { return c.wrongOnes(ctx, rig, g, t.batch) }); err != nil {
-			return err
-		}
 		if err := c.saveSometimes(); err != nil {
 			return err
 		}

@@ -179,7 +179,7 @@ func (c *Campaign) seed(u *gen.Unit, head gen.Head, signal string, hash, n uint6
 }
 
 // learnWrong only counts: a wrong configuration is too small to be a seed.
-func (c *Campaign) learnWrong(cs *casefile.Case, ref, cand *observe.Observation) {
+func (c *Campaign) learnWrong(ref, cand *observe.Observation) {
 	if !c.cfg.Feedback && !c.cfg.Measure {
 		return
 	}

@@ -16,54 +16,52 @@ import (
 const sieveMost = 40
 
 // sieve takes the units out of a batch that the reference does not load, by -t alone: that costs
-// a hundredth of writing both work trees and starting both servers in vain. What both sides
-// say of such a unit is compared by itself.
-func (c *Campaign) sieve(ctx context.Context, rig *cells, b *gen.Batch) (*gen.Batch, error) {
-	var bad []*gen.Unit
-	left := *b
-	err := rig.again(ctx, nil, func() error {
-		bad, left = nil, *b
-		left.Units = slices.Clone(b.Units)
-		cs := left.Case()
-		if err := rig.ref.Reset(ctx, sieveFiles(cs)); err != nil {
+// a hundredth of writing both work trees and starting both servers in vain. Units keep their slots while
+// they are sieved, so that their text is written once; those in front of a bad one have been read
+// and are not read again until the rest is good.
+func (c *Campaign) sieve(ctx context.Context, rig *cells, b *gen.Batch) (left *gen.Batch, bad []int, err error) {
+	var good []int
+	err = rig.again(ctx, nil, func() error {
+		good, bad = nil, nil
+		for i := range b.Units {
+			good = append(good, i)
+		}
+		if err := rig.ref.Reset(ctx, sieveFiles(b.Files())); err != nil {
 			return fmt.Errorf("sieve a batch: %w", err)
 		}
-		for len(bad) < sieveMost && len(left.Units) > 0 {
-			ok, text, err := loads(ctx, rig.ref, cs)
-			if err != nil || ok {
+		s := &sieving{cell: rig.ref, sheet: b.Sheet()}
+		for from := 0; len(bad) < sieveMost && len(good) > 0; {
+			at, err := s.bad(ctx, good[from:])
+			switch {
+			case err != nil:
 				return err
-			}
-			slot, found := badSlot(cs, text)
-			if !found {
-				if slot, err = firstBad(ctx, rig.ref, &left); err != nil {
-					return err
+			case at < 0 && from == 0:
+				return nil
+			case at < 0:
+				from = 0
+			default:
+				from += at
+				bad = append(bad, good[from])
+				if good = slices.Delete(good, from, from+1); from == len(good) {
+					from = 0
 				}
 			}
-			bad = append(bad, left.Units[slot])
-			left.Units = slices.Delete(left.Units, slot, slot+1)
-			cs = left.Case()
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if len(bad) == 0 || len(left.Units) == 0 {
-		return b, nil
+	if len(bad) == 0 || len(good) == 0 {
+		return b, nil, nil
 	}
-	cases := make([]*casefile.Case, len(bad))
-	for i, u := range bad {
-		cases[i] = (&gen.Batch{Head: b.Head, Units: []*gen.Unit{u}}).Case()
-	}
-	return &left, c.diagnoses(ctx, rig, cases, func(i int, core string) *pendingCase {
-		return &pendingCase{Case: cases[i], Core: core, Label: bad[i].Label, From: bad[i].From}
-	}, func(s *State) { s.Dropped++ })
+	return b.Only(good...), bad, nil
 }
 
-// sieveFiles are a case's files that a configuration may read while it is loaded.
-func sieveFiles(cs *casefile.Case) []engine.File {
+// sieveFiles are those files that a configuration may read while it is loaded.
+func sieveFiles(list []casefile.File) []engine.File {
 	files := []engine.File{{Path: "logs", Dir: true}}
-	for _, f := range cs.Files {
+	for _, f := range list {
 		if !f.Dir && f.Link == "" && !strings.Contains(f.Path, "/html/") {
 			files = append(files, engine.File{Path: f.Path, Data: f.Data, Mode: uint32(f.Mode)})
 		}
@@ -71,27 +69,41 @@ func sieveFiles(cs *casefile.Case) []engine.File {
 	return files
 }
 
-// loads tests a case's configuration.
-func loads(ctx context.Context, cell engine.Cell, cs *casefile.Case) (ok bool, text string, err error) {
-	if err := cell.Do(ctx, "write", []string{"nginx.conf"}, cs.File("nginx.conf").Data); err != nil {
-		return false, "", fmt.Errorf("sieve a batch: %w", err)
-	}
-	out, err := cell.Command(ctx, "-p", "/cell/", "-c", "/cell/nginx.conf", "-e", "/cell/logs/error.log", "-g", "daemon off;", "-t")
-	if err != nil {
-		return false, "", fmt.Errorf("sieve a batch: %w", err)
-	}
-	return out.Exit.Exited && out.Exit.Code == 0, string(out.Stderr), nil
+// sieving is one batch while it is sieved.
+type sieving struct {
+	cell  engine.Cell
+	sheet *gen.Sheet
 }
 
-// firstBad searches the unit without which those before it load: a diagnosis does not always say
-// where its reason is.
-func firstBad(ctx context.Context, cell engine.Cell, b *gen.Batch) (slot int, err error) {
-	good, bad := 0, len(b.Units) // the first good load, the first bad do not
+// loads tests the configuration of the units in some slots.
+func (s *sieving) loads(ctx context.Context, slots []int) (ok bool, conf []byte, text string, err error) {
+	conf = s.sheet.Conf(slots...)
+	if err := s.cell.Do(ctx, "write", []string{"nginx.conf"}, conf); err != nil {
+		return false, nil, "", fmt.Errorf("sieve a batch: %w", err)
+	}
+	out, err := s.cell.Command(ctx, "-p", "/cell/", "-c", "/cell/nginx.conf", "-e", "/cell/logs/error.log", "-g", "daemon off;", "-t")
+	if err != nil {
+		return false, nil, "", fmt.Errorf("sieve a batch: %w", err)
+	}
+	return out.Exit.Exited && out.Exit.Code == 0, conf, string(out.Stderr), nil
+}
+
+// bad is the place in slots of the first unit that does not load, -1 when all do. A diagnosis does not always
+// say where its reason is; then the unit is searched without which those before it load.
+func (s *sieving) bad(ctx context.Context, slots []int) (at int, err error) {
+	ok, conf, text, err := s.loads(ctx, slots)
+	if err != nil || ok {
+		return -1, err
+	}
+	if slot, found := badSlot(conf, text); found {
+		if at := slices.Index(slots, slot); at >= 0 {
+			return at, nil
+		}
+	}
+	good, bad := 0, len(slots) // the first good load, the first bad do not
 	for good+1 < bad {
 		mid := (good + bad) / 2
-		n := *b
-		n.Units = b.Units[:mid]
-		ok, _, err := loads(ctx, cell, n.Case())
+		ok, _, _, err := s.loads(ctx, slots[:mid])
 		if err != nil {
 			return 0, err
 		}

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"nginxoracle/fuzz/gen"
+	"nginxoracle/oracle/casefile"
 	"nginxoracle/oracle/engine"
 	"nginxoracle/oracle/minimize/conftree"
 )
@@ -18,7 +20,10 @@ type picky struct {
 	word   string
 	places bool
 	conf   []byte
+	runs   int
 }
+
+func (p *picky) Reset(context.Context, []engine.File) error { return nil }
 
 func (p *picky) Do(_ context.Context, _ string, _ []string, data []byte) error {
 	p.conf = data
@@ -26,6 +31,7 @@ func (p *picky) Do(_ context.Context, _ string, _ []string, data []byte) error {
 }
 
 func (p *picky) Command(context.Context, ...string) (engine.Output, error) {
+	p.runs++
 	before, _, bad := bytes.Cut(p.conf, []byte(p.word))
 	out := engine.Output{Exit: engine.Exit{Exited: true}}
 	if bad {
@@ -38,7 +44,9 @@ func (p *picky) Command(context.Context, ...string) (engine.Output, error) {
 	return out, nil
 }
 
-func TestFirstBad(t *testing.T) {
+// Whichever unit does not load is found, whether the diagnosis has its place or not, and also behind
+// units that were taken out before.
+func TestSieveFindsTheBadOne(t *testing.T) {
 	for bad := range 9 {
 		b := &gen.Batch{}
 		for i := range 9 {
@@ -50,22 +58,75 @@ func TestFirstBad(t *testing.T) {
 		}
 		for _, places := range []bool{false, true} {
 			cell := &picky{word: "unloadable", places: places}
-			ok, text, err := loads(context.Background(), cell, b.Case())
-			if err != nil || ok {
-				t.Fatalf("loads: %v %v", ok, err)
-			}
-			got, found := badSlot(b.Case(), text)
-			if found != places {
-				t.Fatalf("badSlot(%q): found %v", strings.TrimSpace(text), found)
-			}
-			if !found {
-				if got, err = firstBad(context.Background(), cell, b); err != nil {
-					t.Fatal(err)
+			s := &sieving{cell: cell, sheet: b.Sheet()}
+			var slots []int
+			for i := range 9 {
+				if i == bad || i != 1 && i != 4 {
+					slots = append(slots, i)
 				}
 			}
-			if got != bad {
-				t.Errorf("places %v: got %d, want %d", places, got, bad)
+			at, err := s.bad(context.Background(), slots)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if at < 0 || slots[at] != bad {
+				t.Errorf("places %v: got place %d of %v, want unit %d", places, at, slots, bad)
+			}
+			if places && cell.runs != 1 {
+				t.Errorf("%d runs, want 1", cell.runs)
+			}
+			if at, err = s.bad(context.Background(), slices.Delete(slots, at, at+1)); at != -1 || err != nil {
+				t.Errorf("the others: got %d %v", at, err)
 			}
 		}
+	}
+}
+
+// A sieved batch has the units that load, in their order, and every one of the others is named.
+func TestSieve(t *testing.T) {
+	for _, places := range []bool{false, true} {
+		b := &gen.Batch{}
+		for i := range 12 {
+			word := "good"
+			if i == 0 || i == 5 || i == 6 || i == 11 {
+				word = "unloadable"
+			}
+			b.Units = append(b.Units, &gen.Unit{Label: fmt.Sprint(i), Body: []*conftree.Node{{Words: []string{word}}}})
+		}
+		c := &Campaign{}
+		left, bad, err := c.sieve(context.Background(), &cells{ref: &picky{word: "unloadable", places: places}}, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var labels []string
+		for _, u := range left.Units {
+			labels = append(labels, u.Label)
+		}
+		slices.Sort(bad)
+		if got := fmt.Sprint(labels, bad); got != "[1 2 3 4 7 8 9 10] [0 5 6 11]" {
+			t.Errorf("places %v: got %s", places, got)
+		}
+	}
+}
+
+// Probes keep their own files: two units' lie in their slots, and no probe's nginx.conf is another's.
+func TestProbeFiles(t *testing.T) {
+	b := &gen.Batch{}
+	for range 2 {
+		b.Units = append(b.Units, &gen.Unit{Files: []casefile.File{
+			{Path: "u00/geo.conf", Data: []byte("u00;\n")}, {Path: "u00/html/a.txt", Data: []byte("a")},
+		}})
+	}
+	list := []probe{
+		{conf: []byte("wrong"), files: []casefile.File{{Path: "nginx.conf", Data: []byte("wrong")}, {Path: "conf/one.conf", Data: []byte("#")}}},
+		{conf: b.Sheet().Conf(0), files: b.Files()},
+		{conf: b.Sheet().Conf(1), files: b.Files()},
+	}
+	var got []string
+	for _, f := range probeFiles(list) {
+		got = append(got, f.Path)
+	}
+	if want := "logs w00.conf conf/one.conf w01.conf u00/geo.conf u01/geo.conf w02.conf"; strings.Join(got, " ") != want {
+		t.Errorf("got %s\nwant %s", strings.Join(got, " "), want)
 	}
 }

@@ -14,42 +14,67 @@ import (
 	"nginxoracle/oracle/triage"
 )
 
-// wrongOnes compares the diagnostics of wrong configurations: many of them lie
-// in one work tree, and -t is run on each.
-func (c *Campaign) wrongOnes(ctx context.Context, rig *cells, g *gen.Generator, batch uint64) error {
-	n := c.cfg.Wrong
-	if n == 0 {
-		return nil
-	}
-	cases := make([]*casefile.Case, n)
-	for i := range cases {
-		cases[i] = g.Wrong(c.state.Seed, batch*1000+uint64(i))
-	}
-	return c.diagnoses(ctx, rig, cases, func(i int, core string) *pendingCase {
-		return &pendingCase{Case: cases[i], Core: core, Label: strings.TrimPrefix(cases[i].Title, "generated: ")}
-	}, func(s *State) { s.Wrong++ })
+// probe is a configuration of which only what both sides say is compared.
+type probe struct {
+	conf  []byte
+	files []casefile.File // beside it
+	count func(*State)
+	keep  func(core string) *pendingCase // made when it differs
 }
 
-// diagnoses compares what both sides say of configurations; pending makes a pending case of one
-// that differs, and count counts each.
-func (c *Campaign) diagnoses(ctx context.Context, rig *cells, cases []*casefile.Case, pending func(i int, core string) *pendingCase, count func(*State)) error {
+// wrongOnes compares the diagnostics of wrong configurations, and of those units of a batch that the
+// reference does not load.
+func (c *Campaign) wrongOnes(ctx context.Context, rig *cells, g *gen.Generator, n uint64, b *gen.Batch, bad []int) error {
+	var list []probe
+	for i := range c.cfg.Wrong {
+		cs := g.Wrong(c.state.Seed, n*1000+uint64(i))
+		list = append(list, probe{
+			conf: cs.File("nginx.conf").Data, files: cs.Files,
+			count: func(s *State) { s.Wrong++ },
+			keep: func(core string) *pendingCase {
+				return &pendingCase{Case: cs, Core: core, Label: strings.TrimPrefix(cs.Title, "generated: ")}
+			},
+		})
+	}
+	if len(bad) > 0 {
+		sheet, files := b.Sheet(), b.Files()
+		for _, slot := range bad {
+			list = append(list, probe{
+				conf: sheet.Conf(slot), files: files,
+				count: func(s *State) { s.Dropped++ },
+				keep: func(core string) *pendingCase {
+					return &pendingCase{Case: b.Only(slot).Case(), Core: core, Label: b.Units[slot].Label, From: b.Units[slot].From}
+				},
+			})
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return c.diagnoses(ctx, rig, list)
+}
+
+// diagnoses compares what both sides say of configurations: all of them lie in one work tree, and -t
+// is run on each.
+func (c *Campaign) diagnoses(ctx context.Context, rig *cells, list []probe) error {
 	var refs, cands []*observe.Observation
 	err := rig.again(ctx, nil, func() error {
 		done := make(chan error, 1)
 		go func() {
 			var err error
-			cands, err = testAll(ctx, rig.cand, cases)
+			cands, err = testAll(ctx, rig.cand, list)
 			done <- err
 		}()
 		var err error
-		refs, err = testAll(ctx, rig.ref, cases)
+		refs, err = testAll(ctx, rig.ref, list)
 		return errors.Join(err, <-done)
 	})
 	if err != nil {
 		return broken(ctx, err)
 	}
-	for i, cs := range cases {
-		c.count(func(s *State) { s.Cases++; count(s) })
+	for i := range list {
+		p := &list[i]
+		c.count(func(s *State) { s.Cases++; p.count(s) })
 		text := cands[i].Test.Text
 		if m := notSupported.FindStringSubmatch(text); m != nil && !strings.Contains(refs[i].Test.Text, "not supported") {
 			c.count(func(s *State) { s.Refused++ })
@@ -58,35 +83,42 @@ func (c *Campaign) diagnoses(ctx context.Context, rig *cells, cases []*casefile.
 		r := c.cfg.Compare(refs[i], cands[i])
 		switch r.Verdict {
 		case diff.Differ:
-			c.keep(pending(i, triage.Cores(r)[0]))
+			c.keep(p.keep(triage.Cores(r)[0]))
 		case diff.Agree, diff.Refused:
 		default:
-			c.rigFailed(cs, fmt.Errorf("compare diagnostics: %s", r.Why))
+			c.rigFailed(p.keep("").Case, fmt.Errorf("compare diagnostics: %s", r.Why))
 		}
-		c.learnWrong(cs, refs[i], cands[i])
+		c.learnWrong(refs[i], cands[i])
 	}
 	return nil
 }
 
-// testAll runs -t on every case's configuration in one cell.
-func testAll(ctx context.Context, cell engine.Cell, cases []*casefile.Case) ([]*observe.Observation, error) {
+// probeFiles is the work tree of probes: probe i's configuration is wNN.conf.
+func probeFiles(list []probe) []engine.File {
 	files := []engine.File{{Path: "logs", Dir: true}}
-	for i, cs := range cases {
-		for _, f := range cs.Files {
-			switch {
-			case f.Path == "nginx.conf":
-				files = append(files, engine.File{Path: fmt.Sprintf("w%02d.conf", i), Data: f.Data})
-			case i == 0 && !f.Dir:
-				files = append(files, engine.File{Path: f.Path, Data: f.Data, Mode: uint32(f.Mode)})
+	have := map[string]bool{"logs": true, "nginx.conf": true}
+	for i := range list {
+		files = append(files, engine.File{Path: probeName(i), Data: list[i].conf})
+		for _, f := range sieveFiles(list[i].files) {
+			if !have[f.Path] {
+				have[f.Path] = true
+				files = append(files, f)
 			}
 		}
 	}
-	if err := cell.Reset(ctx, files); err != nil {
+	return files
+}
+
+func probeName(i int) string { return fmt.Sprintf("w%02d.conf", i) }
+
+// testAll runs -t on every probe's configuration in one cell.
+func testAll(ctx context.Context, cell engine.Cell, list []probe) ([]*observe.Observation, error) {
+	if err := cell.Reset(ctx, probeFiles(list)); err != nil {
 		return nil, fmt.Errorf("wrong configurations: %w", err)
 	}
-	out := make([]*observe.Observation, len(cases))
-	for i := range cases {
-		res, err := cell.Command(ctx, "-p", "/cell/", "-c", fmt.Sprintf("/cell/w%02d.conf", i), "-e", "/cell/logs/error.log", "-g", "daemon off;", "-t")
+	out := make([]*observe.Observation, len(list))
+	for i := range list {
+		res, err := cell.Command(ctx, "-p", "/cell/", "-c", "/cell/"+probeName(i), "-e", "/cell/logs/error.log", "-g", "daemon off;", "-t")
 		if err != nil {
 			return nil, fmt.Errorf("wrong configurations: %w", err)
 		}
