@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -101,7 +100,7 @@ func sortLines[T any](lines []T, text func(T) string) {
 		list[i] = keyed{line: l, unit: unitOf(text(l))}
 		if list[i].unit == nobody {
 			list[i].unit = gen.MaxUnits
-			list[i].text = digits.ReplaceAllString(text(l), "0")
+			list[i].text = withoutNumbers(text(l))
 		}
 	}
 	slices.SortStableFunc(list, func(a, b keyed) int {
@@ -112,8 +111,6 @@ func sortLines[T any](lines []T, text func(T) string) {
 	}
 }
 
-var digits = regexp.MustCompile(`\d+`)
-
 // unitOf is the unit that a log's line names, or nobody.
 func unitOf(line string) int {
 	if s := slotsIn([]byte(line)); len(s) == 1 {
@@ -122,30 +119,70 @@ func unitOf(line string) int {
 	return nobody
 }
 
-// tempNumber is a number of nginx's counter of temporary files: ten digits in a file's name,
-// twenty in the boundary of a multipart response (ngx_next_temp_number).
-var tempNumber = regexp.MustCompile(`\b0{3}\d{7}\b|\b0{10}\d{10}\b`)
-
 // counters renumbers each unit's temporary files in the order in which they are seen.
 type counters map[int]map[int]int
 
+// in renumbers in one text. A number of nginx's counter of temporary files is a word of ten digits, three
+// zeros first (a file's name), or of twenty, ten zeros first (the boundary of a multipart response); see
+// ngx_next_temp_number. Every byte of a batch goes through here: the zeros are looked for, not the word.
 func (c counters) in(unit int, text []byte) []byte {
-	if !bytes.Contains(text, []byte("000")) {
-		return text
-	}
-	return tempNumber.ReplaceAllFunc(text, func(b []byte) []byte {
-		n, err := strconv.Atoi(string(b))
+	out, mine := text, false
+	for at := 0; ; {
+		i := bytes.Index(text[at:], zeros)
+		if i < 0 {
+			return out
+		}
+		begin := at + i
+		for at = begin + len(zeros); at < len(text) && isWord(text[at]); {
+			at++
+		}
+		word := text[begin:at]
+		if begin > 0 && isWord(text[begin-1]) || len(word) != fileDigits && (len(word) != boundaryDigits || !bytes.HasPrefix(word, manyZeros)) {
+			continue
+		}
+		n, err := strconv.Atoi(string(word))
 		if err != nil {
-			return b
+			continue
 		}
-		if c[unit] == nil {
-			c[unit] = map[int]int{}
+		if !mine {
+			out, mine = bytes.Clone(text), true
 		}
-		if _, ok := c[unit][n]; !ok {
-			c[unit][n] = len(c[unit]) + 1
+		copy(out[begin:at], fmt.Sprintf("%0*d", len(word), c.number(unit, n)))
+	}
+}
+
+func (c counters) number(unit, n int) int {
+	if c[unit] == nil {
+		c[unit] = map[int]int{}
+	}
+	if _, ok := c[unit][n]; !ok {
+		c[unit][n] = len(c[unit]) + 1
+	}
+	return c[unit][n]
+}
+
+const (
+	fileDigits     = 10
+	boundaryDigits = 20
+)
+
+var (
+	zeros     = []byte("000")
+	manyZeros = []byte("0000000000")
+)
+
+// withoutNumbers is a line with every number in it as 0.
+func withoutNumbers(line string) string {
+	b := make([]byte, 0, len(line))
+	for i := range len(line) {
+		switch {
+		case !isDigit(line[i]):
+			b = append(b, line[i])
+		case i == 0 || !isDigit(line[i-1]):
+			b = append(b, '0')
 		}
-		return fmt.Appendf(nil, "%0*d", len(b), c[unit][n])
-	})
+	}
+	return string(b)
 }
 
 // stage times f.

@@ -1,0 +1,61 @@
+package campaign
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// tempNumber says what counters renumber in the library's own words.
+var tempNumber = regexp.MustCompile(`\b0{3}\d{7}\b|\b0{10}\d{10}\b`)
+
+func byPattern(c counters, unit int, text []byte) []byte {
+	return tempNumber.ReplaceAllFunc(text, func(b []byte) []byte {
+		n, err := strconv.Atoi(string(b))
+		if err != nil {
+			return b
+		}
+		return fmt.Appendf(nil, "%0*d", len(b), c.number(unit, n))
+	})
+}
+
+func TestCountersRenumber(t *testing.T) {
+	c := counters{}
+	for _, tt := range []struct {
+		unit       int
+		text, want string
+	}{
+		{1, "proxy_temp/7/00/0000000007", "proxy_temp/7/00/0000000001"},
+		{1, "--00000000000000000009\r\n--00000000000000000007--", "--00000000000000000002\r\n--00000000000000000001--"},
+		{2, "0000000009 0000000007 0000000009", "0000000001 0000000002 0000000001"},
+		{1, "0001234567, x0000000007 00000000079 0010000007 00000000010000000007 00000000000000000007", "0000000003, x0000000007 00000000079 0010000007 00000000010000000007 00000000000000000001"},
+		{1, "000", "000"},
+	} {
+		text := []byte(tt.text)
+		if got := string(c.in(tt.unit, text)); got != tt.want {
+			t.Errorf("%q: got %q, want %q", tt.text, got, tt.want)
+		}
+		if string(text) != tt.text {
+			t.Errorf("%q was changed", tt.text)
+		}
+	}
+}
+
+func TestCountersAreAPattern(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		parts := rapid.SliceOf(rapid.SampledFrom([]string{"0", "000", "0000000000", "0000012", "1234567", "9", "x", " ", "/", "_"})).Draw(t, "parts")
+		text := ""
+		for _, p := range parts {
+			text += p
+		}
+		if got, want := string(counters{}.in(1, []byte(text))), string(byPattern(counters{}, 1, []byte(text))); got != want {
+			t.Fatalf("%q: got %q, want %q", text, got, want)
+		}
+		if got, want := withoutNumbers(text), regexp.MustCompile(`\d+`).ReplaceAllString(text, "0"); got != want {
+			t.Fatalf("%q: got %q, want %q", text, got, want)
+		}
+	})
+}
