@@ -165,9 +165,11 @@ func containerRequest(o Options, self, dir string) (testcontainers.ContainerRequ
 			h.PidsLimit = &limit
 			h.Sysctls = map[string]string{
 				"net.ipv4.ip_unprivileged_port_start": "0",
-				"net.ipv4.tcp_congestion_control":     "reno", // see agent.steadyControl
 				"net.ipv6.conf.all.disable_ipv6":      "0",
 				"net.ipv6.conf.lo.disable_ipv6":       "0",
+			}
+			for name, value := range agent.Steady {
+				h.Sysctls["net.ipv4."+name] = value
 			}
 		},
 	}, nil

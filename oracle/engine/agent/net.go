@@ -25,7 +25,7 @@ func (a *agent) buildNet() error {
 	if err := linkUp("lo"); err != nil {
 		return err
 	}
-	if err := steadyControl(); err != nil {
+	if err := steadyNet(); err != nil {
 		return err
 	}
 	if err := acknowledgeAtOnce(); err != nil {

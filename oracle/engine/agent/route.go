@@ -13,12 +13,23 @@ import (
 // Loopback in a cell waits for nothing that no network would need. What is sent stays the same; how soon the
 // server's bytes arrive, and so whether it is at rest, is no longer a matter of the kernel's timers.
 
-// steadyControl chooses a congestion control that sends at once: one that paces (BBR) sends by a timer. A
-// container is started with the same setting.
-func steadyControl() error {
-	const control = "/proc/sys/net/ipv4/tcp_congestion_control"
-	if err := os.WriteFile(control, []byte("reno"), 0); err != nil { // in every kernel
-		return fmt.Errorf("choose congestion control: %w", err)
+// Steady are the network's settings under /proc/sys/net/ipv4 that keep the kernel's own decisions out of what a
+// case sees. Congestion control that paces (BBR) sends by a timer; reno, which every kernel has, at once. Buffers that
+// grow as bytes come and go decide how much a server can write at a time: these have one size, large enough that what
+// a slow client leaves unread seldom makes a race of the server's writing and the client's reading. A container is
+// started with the same settings.
+var Steady = map[string]string{
+	"tcp_congestion_control": "reno",
+	"tcp_moderate_rcvbuf":    "0",
+	"tcp_rmem":               "4096 1048576 1048576",
+	"tcp_wmem":               "4096 4194304 4194304",
+}
+
+func steadyNet() error {
+	for name, value := range Steady {
+		if err := os.WriteFile("/proc/sys/net/ipv4/"+name, []byte(value), 0); err != nil {
+			return fmt.Errorf("set %s: %w", name, err)
+		}
 	}
 	return nil
 }
