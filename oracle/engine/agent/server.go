@@ -35,7 +35,7 @@ const (
 // environment is what every server sees, the same in every kind of cell. The C library is asked for large
 // pages: nginx takes memory for every block of its configuration, and 8 of 10 of the page faults, a third of the time
 // that a start with a hundred servers costs, go away.
-var environment = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "GLIBC_TUNABLES=glibc.malloc.hugetlb=1"}
+var environment = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "GLIBC_TUNABLES=glibc.malloc.hugetlb=1:glibc.malloc.top_pad=33554432"}
 
 // spawn starts the server's binary as the server's user.
 func (a *agent) spawn(args []string, stdout, stderr int) (int, error) {
