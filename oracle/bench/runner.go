@@ -220,10 +220,23 @@ func (r *runner) sides(row *Row) []struct {
 	}{{r.opt.Reference, &row.Ref}, {r.opt.Candidate, &row.Cand}}
 }
 
+// pair is the sides in the order of pair i: who goes first changes with each, so that neither always finds the
+// machine as the other has left it.
+func (r *runner) pair(row *Row, i int) []struct {
+	Server
+	*Side
+} {
+	s := r.sides(row)
+	if i%2 == 1 {
+		slices.Reverse(s)
+	}
+	return s
+}
+
 func (r *runner) throughput(ctx context.Context, w Workload, p place, row *Row) error {
 	length := 0
-	for range r.opt.Pairs {
-		for _, s := range r.sides(row) {
+	for i := range r.opt.Pairs {
+		for _, s := range r.pair(row, i) {
 			err := r.with(ctx, p, s.Server, func(pid int) error {
 				n, err := w.verify(p.addr(), 100)
 				if err != nil {

@@ -13,8 +13,8 @@ import (
 // idleConns measures what an idle kept-alive connection costs in memory: the growth of the
 // anonymous proportional set over Conns connections that each have had one response.
 func (r *runner) idleConns(ctx context.Context, w Workload, p place, row *Row) error {
-	for range r.opt.Pairs {
-		for _, s := range r.sides(row) {
+	for i := range r.opt.Pairs {
+		for _, s := range r.pair(row, i) {
 			err := r.with(ctx, p, s.Server, func(pid int) error {
 				if _, err := w.verify(p.addr(), 100); err != nil {
 					return err
@@ -48,7 +48,7 @@ func (r *runner) idleConns(ctx context.Context, w Workload, p place, row *Row) e
 					return err
 				}
 				// A server that has closed some of them has less to remember.
-				for i, c := range conns {
+				for k, c := range conns {
 					raw, err := c.(*net.TCPConn).SyscallConn()
 					if err != nil {
 						return err
@@ -60,7 +60,7 @@ func (r *runner) idleConns(ctx context.Context, w Workload, p place, row *Row) e
 						return err
 					}
 					if peek != syscall.EAGAIN {
-						return fmt.Errorf("connection %d of %d is not idle: %v", i+1, len(conns), peek)
+						return fmt.Errorf("connection %d of %d is not idle: %v", k+1, len(conns), peek)
 					}
 				}
 				s.Values = append(s.Values, float64(after-before)/float64(w.Conns))
@@ -76,8 +76,8 @@ func (r *runner) idleConns(ctx context.Context, w Workload, p place, row *Row) e
 
 // oneByOne measures the latency of one connection that sends a request when the last one has been answered.
 func (r *runner) oneByOne(ctx context.Context, w Workload, p place, row *Row) error {
-	for range r.opt.Pairs {
-		for _, s := range r.sides(row) {
+	for i := range r.opt.Pairs {
+		for _, s := range r.pair(row, i) {
 			err := r.with(ctx, p, s.Server, func(int) error {
 				length, err := w.verify(p.addr(), 100)
 				if err != nil {
@@ -142,8 +142,8 @@ func (r *runner) reload(ctx context.Context, w Workload, p place, row *Row) erro
 
 // startup takes the wall time of `-t` on a large configuration.
 func (r *runner) startup(ctx context.Context, p place, row *Row) error {
-	for range r.opt.Pairs {
-		for _, s := range r.sides(row) {
+	for i := range r.opt.Pairs {
+		for _, s := range r.pair(row, i) {
 			argv := pin(r.serverCore, p.args(s.Server, "-t"))
 			begin := time.Now()
 			out, err := exec.CommandContext(ctx, argv[0], argv[1:]...).CombinedOutput()
