@@ -88,6 +88,7 @@ func (l *Loop) accept(e *Event) {
 		}
 		e.TimedOut = false
 	}
+	l.Flush()
 	ls := e.Conn.Listener
 	log := e.Conn.Log
 	e.Ready = false

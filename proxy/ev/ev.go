@@ -66,6 +66,7 @@ type Event struct {
 	Data    any // owner's
 	Conn    *Conn
 	Write   bool
+	Ahead   bool // may be read before its handler is called (Loop.Ahead)
 
 	Ready  bool
 	Active bool
@@ -169,6 +170,9 @@ type Conn struct {
 	log                  elog.Log
 	text                 [64]byte
 	bound                bool // Local is known
+	ahead                bool // aheadN and aheadErr are what the next read gives
+	aheadN               int
+	aheadErr             error
 }
 
 // Values of TCPNodelay and TCPNopush (ngx_connection.h).

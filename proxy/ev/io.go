@@ -43,7 +43,14 @@ func (plain) Recv(c *Conn, p []byte) int {
 		return Again
 	}
 	for {
-		n, err := c.Loop.Sys.Read(c.FD, p)
+		var n int
+		var err error
+		if c.ahead {
+			c.ahead = false
+			n, err = c.aheadN, c.aheadErr
+		} else {
+			n, err = c.Loop.Sys.Read(c.FD, p)
+		}
 		switch {
 		case err == syscall.EINTR:
 			continue
@@ -159,9 +166,10 @@ func (plain) Sendfile(c *Conn, file int, off *int64, n int) (int, bool) {
 
 // Recv, Send, Writev and Sendfile go through the connection's layer.
 func (c *Conn) Recv(p []byte) int       { return c.IO.Recv(c, p) }
-func (c *Conn) Send(p []byte) int       { return c.IO.Send(c, p) }
-func (c *Conn) Writev(iov [][]byte) int { return c.IO.Writev(c, iov) }
+func (c *Conn) Send(p []byte) int       { c.Loop.Flush(); return c.IO.Send(c, p) }
+func (c *Conn) Writev(iov [][]byte) int { c.Loop.Flush(); return c.IO.Writev(c, iov) }
 func (c *Conn) Sendfile(file int, off *int64, n int) (int, bool) {
+	c.Loop.Flush()
 	return c.IO.Sendfile(c, file, off, n)
 }
 
@@ -180,6 +188,7 @@ func (c *Conn) SetNodelay() bool {
 
 // Cork sets or clears TCP_CORK (ngx_tcp_nopush, ngx_tcp_push).
 func (c *Conn) Cork(on bool) error {
+	c.Loop.Flush()
 	v := 0
 	if on {
 		v = 1

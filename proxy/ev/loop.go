@@ -31,6 +31,9 @@ type Loop struct {
 	// Accepted may look at a new connection before its handler does (debug_connection).
 	Accepted func(c *Conn)
 
+	// Ahead gives the memory for what comes on a connection whose Read.Ahead is set.
+	Ahead func(c *Conn) []byte
+
 	// Scratch is the owner's memory for use within one call.
 	Scratch any
 
@@ -41,6 +44,8 @@ type Loop struct {
 	timers                           timers
 	posted, postedNext, postedAccept queue
 	ready                            []Ready
+	waiting                          []later // responses that are sent before anything else is done
+	flushing                         bool
 	table                            table
 	listeners                        []*Listener
 	dates                            dates
@@ -111,6 +116,7 @@ func (l *Loop) Call(f func()) {
 func (l *Loop) Stop() { l.Call(func() { l.stop = true }) }
 
 func (l *Loop) runCalls() {
+	l.Flush()
 	l.mu.Lock()
 	l.calls, l.spare = l.spare[:0], l.calls
 	calls := l.spare
@@ -143,9 +149,11 @@ func (l *Loop) Turn() {
 	if err != nil && err != syscall.EINTR {
 		l.Log.Err(elog.Alert, err, "epoll_wait() failed")
 	}
+	l.readAhead(l.ready[:n])
 	for i := 0; i < n; i++ {
 		l.report(&l.ready[i])
 	}
+	l.Flush()
 	l.runPosted(&l.postedAccept)
 	l.expireTimers()
 	l.runPosted(&l.posted)

@@ -48,6 +48,9 @@ func (l *Loop) runPosted(q *queue) {
 		e := q.head
 		q.remove(e)
 		l.invoke(e)
+		if q.head == nil {
+			l.Flush()
+		}
 	}
 }
 

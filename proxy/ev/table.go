@@ -44,6 +44,7 @@ func (t *table) at(slot uint32) *Conn {
 // NewConn takes a slot for a descriptor; nothing is registered. It is nil, and logged, when
 // worker_connections are not enough (ngx_get_connection).
 func (l *Loop) NewConn(fd int) *Conn {
+	l.Flush()
 	l.drain()
 	t := &l.table
 	if t.free == 0 {
@@ -89,6 +90,7 @@ func (l *Loop) Add(c *Conn) error {
 // CloseConn forgets a connection's timers and posted events, closes its descriptor and frees its slot
 // (ngx_close_connection).
 func (l *Loop) CloseConn(c *Conn) {
+	l.Flush()
 	if c.FD == -1 {
 		c.Log.Err(elog.Alert, nil, "connection already closed")
 		return
@@ -116,6 +118,7 @@ func (l *Loop) CloseConn(c *Conn) {
 func (l *Loop) FreeConn(c *Conn) int { return l.release(c) }
 
 func (l *Loop) release(c *Conn) int {
+	l.Flush()
 	l.DelTimer(&c.Read)
 	l.DelTimer(&c.Write)
 	l.DelPosted(&c.Read)
@@ -191,6 +194,7 @@ func (l *Loop) drain() {
 // CloseIdle tells every idle connection to close, for a worker that is shutting down
 // (ngx_close_idle_connections).
 func (l *Loop) CloseIdle() {
+	l.Flush()
 	for _, c := range l.table.slots {
 		if c.FD != -1 && c.Idle {
 			c.Close = true

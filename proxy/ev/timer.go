@@ -100,11 +100,12 @@ func (l *Loop) nextTimer() int {
 }
 
 func (l *Loop) expireTimers() {
-	for len(l.timers.heap) > 0 {
-		e := l.timers.heap[0]
-		if e.timerKey > l.mono {
+	for {
+		l.Flush()
+		if len(l.timers.heap) == 0 || l.timers.heap[0].timerKey > l.mono {
 			return
 		}
+		e := l.timers.heap[0]
 		l.timers.del(e)
 		e.TimedOut = true
 		l.invoke(e)

@@ -135,6 +135,7 @@ func InitConnection(c *ev.Conn) {
 	c.LogError = ev.ErrorInfo
 	rev := &c.Read
 	rev.Handler = waitRequestHandler
+	c.Loop.Ahead = ahead
 	c.Write.Handler = emptyHandler
 	if addr.ProxyProtocol {
 		hc.ProxyProtocol = true

@@ -35,6 +35,9 @@ func (r *Request) Finalize(rc Rc) {
 		r.finalizeConnection()
 		return
 	}
+	if r.unsent && r.park(rc) {
+		return
+	}
 	if rc == OK && r.FilterFinalize {
 		c.Error = true
 	}
@@ -374,6 +377,7 @@ func (r *Request) free(rc Rc) {
 }
 
 func (r *Request) logRequest() {
+	r.Conn.Loop.Flush()
 	for _, h := range r.CoreMain().Phases[LogPhase] {
 		h(r)
 	}

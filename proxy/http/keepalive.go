@@ -48,6 +48,7 @@ func (r *Request) setKeepalive() {
 	hc.idle()
 	rev.Watch()
 	rev.Handler = keepaliveHandler
+	rev.Ahead = true
 	c.Log.Action = "keepalive"
 	if c.TCPNopush == ev.TCPSet {
 		if err := c.Cork(false); err != nil {
@@ -86,6 +87,7 @@ func keepaliveHandler(rev *ev.Event) {
 	c.LogError = ev.ErrorIgnoreReset
 	c.Errno = nil
 	n := c.Recv(b.b)
+	rev.Ahead = false
 	c.LogError = ev.ErrorInfo
 	switch {
 	case n == ev.Again:
@@ -123,6 +125,7 @@ func (r *Request) setLingeringClose() {
 	rev := &c.Read
 	rev.Handler = lingeringHandler
 	c.Write.Handler = emptyHandler
+	c.Loop.Flush()
 	if err := c.Loop.Sys.Shutdown(c.FD, syscall.SHUT_WR); err != nil {
 		c.Fault(err, "shutdown() failed")
 		r.closeRequest(0)
@@ -162,4 +165,10 @@ func lingeringHandler(rev *ev.Event) {
 		}
 	}
 	c.Loop.AddTimer(rev, min(timer*1000, r.Core.LingeringTimeout))
+}
+
+// ahead is where keepaliveHandler reads.
+func ahead(c *ev.Conn) []byte {
+	hc := c.Data.(*Connection)
+	return hc.headerBuf(hc.ConfCtx.Srv[0].(*CoreSrv).ClientHeaderBufferSize).b
 }

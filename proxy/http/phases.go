@@ -126,7 +126,7 @@ func genericPhase(r *Request, ph *PhaseHandler) Rc {
 }
 
 func rewritePhase(r *Request, ph *PhaseHandler) Rc {
-	rc := ph.Handler(r)
+	rc := r.answer(ph.Handler)
 	switch rc {
 	case Declined:
 		r.phase++
@@ -286,10 +286,10 @@ func authDelayHandler(r *Request) {
 func contentPhase(r *Request, ph *PhaseHandler) Rc {
 	if r.ContentHandler != nil {
 		r.WriteHandler = requestEmptyHandler
-		r.Finalize(r.ContentHandler(r))
+		r.Finalize(r.answer(r.ContentHandler))
 		return OK
 	}
-	rc := ph.Handler(r)
+	rc := r.answer(ph.Handler)
 	if rc != Declined {
 		r.Finalize(rc)
 		return OK

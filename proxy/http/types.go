@@ -316,6 +316,8 @@ type Request struct {
 	bodyStore            RequestBody
 	copy                 OutputChain
 	copySet, freed       bool
+	direct               bool // what the handler returns is what the request is finalized with
+	unsent, parked       bool // see wait.go
 	chunkFree, chunkBusy *Chain
 
 	State State // httpState: reading request line, headers, processing, …

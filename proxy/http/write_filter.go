@@ -10,8 +10,8 @@ var WriteFilterModule = &Module{
 
 // outState is what the write filter has to know of what it holds.
 type outState struct {
-	size              int64
-	last, flush, sync bool
+	size                      int64
+	last, flush, sync, inFile bool
 }
 
 func (s *outState) add(r *Request, b *Buf) bool {
@@ -29,12 +29,16 @@ func (s *outState) add(r *Request, b *Buf) bool {
 	s.flush = s.flush || b.Flush || b.Recycled
 	s.sync = s.sync || b.Sync
 	s.last = s.last || b.LastBuf
+	s.inFile = s.inFile || b.InFile
 	return true
 }
 
 // writeFilter sends what it holds and in, or keeps it for later (ngx_http_write_filter).
 func writeFilter(r *Request, in *Chain) Rc {
 	c := r.Conn
+	if r.unsent {
+		c.Loop.Flush()
+	}
 	if c.Error {
 		return Error
 	}
@@ -78,6 +82,11 @@ func writeFilter(r *Request, in *Chain) Rc {
 	limit, ok := r.rateLimit()
 	if !ok {
 		return Again
+	}
+	if r.direct && s.last && r.mayWait(&s) {
+		r.unsent = true
+		c.Loop.SendLater(c, r)
+		return OK
 	}
 	sent := c.Sent
 	chain, ok := SendChain(c, r.Out, limit)

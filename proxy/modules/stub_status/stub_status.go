@@ -37,6 +37,7 @@ var Module = &http.Module{
 				return err
 			}
 			variable.Get = func(r *http.Request, to *http.VarValue, _ any) http.Rc {
+				r.Conn.Loop.Flush() // requests that are over but for the sending
 				return to.Set(strconv.AppendInt(r.Alloc(20)[:0], v.count.Load(), 10))
 			}
 		}
@@ -51,6 +52,7 @@ func handler(r *http.Request) http.Rc {
 	if rc := r.DiscardRequestBody(); rc != http.OK {
 		return rc
 	}
+	r.Conn.Loop.Flush() // requests that are over but for the sending
 	s := &ev.Stats
 	body := fmt.Appendf(nil, "Active connections: %d \nserver accepts handled requests\n %d %d %d \nReading: %d Writing: %d Waiting: %d \n",
 		s.Active.Load(), s.Accepted.Load(), s.Handled.Load(), s.Requests.Load(),
