@@ -9,7 +9,7 @@ FUZZ     ?= $(if $(SEED),--seed $(SEED))
 # Static programs: the oracle's own binary is process 1 of a container that has no loader for it.
 export CGO_ENABLED := 0
 
-.PHONY: build test unit lint fuzz fuzz-go faults mutants bench clean bin/oracle bin/proxy bin/proxy-cover
+.PHONY: build test unit lint fuzz fuzz-go faults mutants bench pgo clean bin/oracle bin/proxy bin/proxy-cover
 
 build: bin/oracle bin/proxy
 
@@ -23,7 +23,7 @@ bin/proxy:
 # The proxy with Go's coverage counters, which steer a campaign. Without the main package among the counted ones
 # Go leaves out what writes them.
 bin/proxy-cover: bin/proxy
-	$(GO) build -trimpath -cover -covermode=set -coverpkg=nginxoracle/proxy/...,nginxoracle/cmd/proxy -o $@ ./cmd/proxy
+	$(GO) build -trimpath -pgo=off -cover -covermode=set -coverpkg=nginxoracle/proxy/...,nginxoracle/cmd/proxy -o $@ ./cmd/proxy
 
 # Everything that must hold of a change: unit tests, every scenario, the regression corpus, the catalogue.
 test: build lint unit
@@ -47,6 +47,16 @@ faults: build
 
 bench: build
 	bin/oracle bench
+
+# The profile that the compiler arranges the proxy by (cmd/proxy/default.pgo): of the bench's workloads.
+PGO_WORKLOADS := static-3b static-1m static-1m-sendfile return-200 proxy-small proxy-64k proxy-fresh routing
+pgo: bin/oracle
+	rm -rf bin/pgo && mkdir -p bin/pgo
+	$(GO) build -trimpath -pgo=off -tags profile -o bin/proxy-profile ./cmd/proxy
+	for w in $(PGO_WORKLOADS); do \
+		PROXY_PROFILE=$(CURDIR)/bin/pgo bin/oracle bench --candidate $(CURDIR)/bin/proxy-profile --workload $$w --pairs 3 --idle-wait 1s ; [ $$? -ne 3 ] || exit 1; \
+	done
+	$(GO) tool pprof -proto bin/pgo/*.pprof > cmd/proxy/default.pgo
 
 # The reference is fetched before, so that no test's time is spent on it.
 unit: build

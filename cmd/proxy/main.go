@@ -17,4 +17,4 @@ import (
 // up theirs on threads of their own.
 func init() { runtime.LockOSThread() }
 
-func main() { os.Exit(server.Main(os.Args[1:])) }
+func main() { server.Exit(server.Main(os.Args[1:])) }

@@ -20,6 +20,9 @@ var signalNames = map[os.Signal]string{
 	syscall.SIGIO: "SIGIO", syscall.SIGCHLD: "SIGCHLD",
 }
 
+// Exit ends the process; a build that measures has something to do before.
+var Exit = os.Exit
+
 // killAfter is how long workers may take over an immediate end; nginx kills them after about as long.
 const killAfter = time.Second
 
@@ -126,7 +129,7 @@ func (s *server) exit() {
 	s.deletePid(s.cycle)
 	s.cycle.Log.Err(elog.Notice, nil, "exit")
 	closeListening(s.cycle, s.sys, s.shared())
-	os.Exit(0)
+	Exit(0)
 }
 
 // reload starts workers on a new reading of the configuration and lets the old ones finish; when the

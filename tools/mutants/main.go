@@ -181,7 +181,7 @@ func summary(rs []record) int {
 
 // build compiles the proxy with one file replaced (nil: none) into the lab's folder.
 func (l *lab) build(ctx context.Context, overlay map[string]string) (sum [32]byte, err error) {
-	args := []string{"build", "-trimpath", "-o", filepath.Join(l.dir, "proxy")}
+	args := []string{"build", "-trimpath", "-pgo=off", "-o", filepath.Join(l.dir, "proxy")}
 	if overlay != nil {
 		b, err := json.Marshal(map[string]any{"Replace": overlay})
 		if err != nil {

@@ -71,7 +71,7 @@ func buildMany(ctx context.Context, repo, dir, out string, overlay map[string]st
 	if out, err = filepath.Abs(out); err != nil {
 		return err
 	}
-	args := append([]string{"build", "-trimpath", "-overlay", file, "-o", out}, flags...)
+	args := append([]string{"build", "-trimpath", "-pgo=off", "-overlay", file, "-o", out}, flags...)
 	cmd := exec.CommandContext(ctx, "go", append(args, "./cmd/proxy")...)
 	cmd.Dir = repo
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
