@@ -20,7 +20,9 @@ func (u *unit) fAuth() {
 	if n == nil {
 		return
 	}
-	u.file("u00/users", users, 0, 0)
+	if _, ok := u.byPath["u00/users"]; !ok { // two locations may ask for passwords
+		u.file("u00/users", users, 0, 0)
+	}
 	n.Add(u.dir("auth_basic", u.pick("realm", `"the \"realm\""`, "off", "$arg_realm", `"u00 $host"`)))
 	n.Add(u.dir("auth_basic_user_file", u.pick("/cell/u00/users", "/cell/u00/users", "/cell/u00/$arg_file", "/cell/u00/nope")))
 	u.put(n, "satisfy", u.pick("all", "any"))

@@ -102,18 +102,8 @@ func handler(r *http.Request) http.Rc {
 		}
 	}
 
-	log := r.Conn.Log
-	fd, err := ev.Open(dir, ev.ReadOnly|ev.Nonblock|ev.Directory, 0)
-	if err != nil {
-		level, rc := elog.Error, http.Rc(404)
-		switch err {
-		case syscall.ENOENT, syscall.ENOTDIR, syscall.ENAMETOOLONG:
-		case syscall.EACCES:
-			rc = 403
-		default:
-			level, rc = elog.Crit, 500
-		}
-		log.Err(level, err, `opendir() "%s" failed`, dir)
+	fd, rc := r.OpenDir(dir)
+	if rc != http.OK {
 		return rc
 	}
 	defer ev.CloseFD(fd)
@@ -126,7 +116,7 @@ func handler(r *http.Request) http.Rc {
 	if format == formatXML {
 		out.Charset = []byte("utf-8")
 	}
-	rc := r.SendHeader()
+	rc = r.SendHeader()
 	if rc == http.Error || rc > http.OK || r.HeaderOnly {
 		return rc
 	}

@@ -48,17 +48,8 @@ func handler(r *http.Request) http.Rc {
 	}
 	dir := string(path[:len(path)-1])
 	log := r.Conn.Log
-	fd, err := ev.Open(dir, ev.ReadOnly|ev.Nonblock|ev.Directory, 0)
-	if err != nil {
-		level, rc := elog.Error, http.Rc(404)
-		switch err {
-		case syscall.ENOENT, syscall.ENOTDIR, syscall.ENAMETOOLONG:
-		case syscall.EACCES:
-			rc = 403
-		default:
-			level, rc = elog.Crit, 500
-		}
-		log.Err(level, err, `opendir() "%s" failed`, dir)
+	fd, rc := r.OpenDir(dir)
+	if rc != http.OK {
 		return rc
 	}
 	defer ev.CloseFD(fd)
