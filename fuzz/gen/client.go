@@ -6,16 +6,20 @@ import (
 	"nginxoracle/oracle/casefile"
 )
 
-// makeClients scripts the unit's connections: most targets are asked for once,
-// in ways that differ in framing, segmentation, order and end.
+// makeClients scripts the unit's connections: targets are asked for two or three times, in ways that
+// differ in method, fields, framing, segmentation, order and end. A configuration costs a start, and a
+// request hardly anything: it is asked much before it goes.
 func (u *unit) makeClients() {
 	if len(u.targets) == 0 {
 		u.hit(u.servers[0], "/")
 	}
 	order := u.rand().Perm(len(u.targets))
-	limit := u.in(4, 9)
+	for range u.in(1, 2) {
+		order = append(order, u.rand().Perm(len(u.targets))...)
+	}
+	limit := u.in(5, 10)
 	for len(order) > 0 && len(u.clients) < limit {
-		k := min(len(order), []int{1, 1, 2, 2, 3, 4}[u.n(6)])
+		k := min(len(order), []int{1, 1, 2, 3, 4, 5, 6, 8}[u.n(8)])
 		first := u.targets[order[0]]
 		var group []target
 		for _, i := range order[:k] {
