@@ -191,9 +191,7 @@ func (a *agent) answer(req *proto.Request) error {
 		ans, fds = proto.Answer{Err: err.Error(), Errno: errno(err)}, nil
 	}
 	ans.FDs = len(fds)
-	err = a.conn.Send(&ans, fds...)
-	closeAll(fds)
-	return err
+	return a.conn.SendAway(&ans, fds...)
 }
 
 func (a *agent) do(req *proto.Request) (ans proto.Answer, fds []int, err error) {

@@ -61,7 +61,24 @@ func (c *Conn) Send(v any, fds ...int) error {
 	if len(fds) > MaxFDs {
 		return fmt.Errorf("send %d descriptors: at most %d fit", len(fds), MaxFDs)
 	}
-	c.raw.fds = fds
+	c.raw.fds, c.raw.close = fds, false
+	return c.send(v)
+}
+
+// SendAway is Send with descriptors that end here: they are closed before the last byte goes, so that
+// the receiver of the whole value is the only one who holds them. A copy that is closed a moment later would
+// keep a connection open that the receiver has closed.
+func (c *Conn) SendAway(v any, fds ...int) error {
+	if len(fds) > MaxFDs {
+		return fmt.Errorf("send %d descriptors: at most %d fit", len(fds), MaxFDs)
+	}
+	c.raw.fds, c.raw.close = fds, true
+	err := c.send(v)
+	c.raw.closeAll() // not sent
+	return err
+}
+
+func (c *Conn) send(v any) error {
 	if err := c.enc.Encode(v); err != nil {
 		return fmt.Errorf("send %T: %w", v, err)
 	}
@@ -94,25 +111,37 @@ func (c *Conn) TakeFDs(n int) ([]int, error) {
 }
 
 type rawWriter struct {
-	fd  int
-	fds []int // sent with the next byte
+	fd    int
+	fds   []int // sent with the next byte
+	close bool  // once they are sent
+}
+
+func (w *rawWriter) closeAll() {
+	if w.close {
+		for _, fd := range w.fds {
+			unix.Close(fd)
+		}
+	}
+	w.fds = nil
 }
 
 func (w *rawWriter) Write(p []byte) (int, error) {
 	total := 0
 	for len(p) > 0 {
 		var oob []byte
+		now := p
 		if len(w.fds) > 0 {
 			oob = unix.UnixRights(w.fds...)
+			now = p[:1] // what makes the value whole comes behind
 		}
-		n, err := unix.SendmsgN(w.fd, p, oob, nil, unix.MSG_NOSIGNAL)
+		n, err := unix.SendmsgN(w.fd, now, oob, nil, unix.MSG_NOSIGNAL)
 		if err == unix.EINTR {
 			continue
 		}
 		if err != nil {
 			return total, fmt.Errorf("sendmsg: %w", err)
 		}
-		w.fds = nil
+		w.closeAll()
 		total += n
 		p = p[n:]
 	}

@@ -104,3 +104,26 @@ func TestEndOfPeer(t *testing.T) {
 		t.Errorf("send after the peer's end: %v, want EPIPE", err)
 	}
 }
+
+// The receiver of a whole value is the only one who holds what came with it: what it closes is closed.
+func TestDescriptorsThatAreSentAway(t *testing.T) {
+	a, b := pair(t)
+	var p [2]int
+	if err := unix.Pipe2(p[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(p[0])
+	go a.SendAway(&Answer{FDs: 1}, p[1])
+	var ans Answer
+	if err := b.Recv(&ans); err != nil {
+		t.Fatal(err)
+	}
+	fds, err := b.TakeFDs(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unix.Close(fds[0])
+	if n, err := unix.Read(p[0], make([]byte, 1)); n != 0 || err != nil {
+		t.Errorf("read: %d %v: somebody else can still write", n, err)
+	}
+}
