@@ -140,7 +140,8 @@ func setMap(cf *module.Conf, _ *module.Directive, c any) error {
 	if m.src == m.dst {
 		return cf.Emerg(`"charset_map" between the same charsets "%s" and "%s"`, from, to)
 	}
-	for _, o := range mc.maps {
+	// ngx_http_charset_map_block compares with the first map as often as there are maps, and with no other.
+	for _, o := range mc.maps[:min(len(mc.maps), 1)] {
 		if o.src == m.src && o.dst == m.dst || o.src == m.dst && o.dst == m.src {
 			return cf.Emerg(`duplicate "charset_map" between "%s" and "%s"`, from, to)
 		}
