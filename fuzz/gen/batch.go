@@ -106,6 +106,7 @@ func (g *Generator) fill(r *rnd, b *Batch, label string) {
 		for _, s := range u.servers {
 			out.Body = append(out.Body, s.node)
 		}
+		out.Own()
 		b.Units = append(b.Units, out)
 	}
 }
@@ -145,6 +146,9 @@ func (g *Generator) head(r *rnd) Head {
 	u.sprinkle(http, "http", &server{port: listenPort, hosts: []string{"localhost"}}, 5)
 	for _, n := range http.Kids {
 		if !strings.Contains(strings.Join(n.Words, " "), "u00_") { // a variable of a unit that may be dropped
+			for i, w := range n.Words { // what all units inherit is no unit's own
+				n.Words[i] = strings.NewReplacer("u00", "all", itoa(listenPort), "8080").Replace(w)
+			}
 			h.HTTP = append(h.HTTP, n)
 		}
 	}

@@ -83,6 +83,7 @@ func Mutate(seed, index uint64, g *gen.Generator, u, other *gen.Unit) *gen.Unit 
 			m.u.Origins[i].Conns[j] = untilEnd(m.u.Origins[i].Conns[j])
 		}
 	}
+	m.u.Own()
 	return m.u
 }
 

@@ -1,0 +1,92 @@
+package gen
+
+import (
+	"bytes"
+	"slices"
+
+	"nginxoracle/oracle/casefile"
+	"nginxoracle/oracle/minimize/conftree"
+)
+
+// Own gives every port and name of another slot in a unit's texts to the unit itself: damage makes
+// 20045 out of 20005, and a percent sign with 20747 behind it. In a batch such a text would send a
+// request to another unit's server or origin, or file a log's line under another unit. No length changes.
+func (u *Unit) Own() {
+	conftree.Walk(u.Body, "http", func(n *conftree.Node, _ string) bool {
+		for i, w := range n.Words {
+			if b := []byte(w); owned(&b) {
+				n.Words[i] = string(b)
+			}
+		}
+		return true
+	})
+	for i := range u.Files {
+		f := &u.Files[i]
+		for _, name := range []*string{&f.Path, &f.Link} {
+			if b := []byte(*name); owned(&b) {
+				*name = string(b)
+			}
+		}
+		owned(&f.Data)
+	}
+	for _, o := range u.Origins {
+		for _, steps := range o.Conns {
+			ownSteps(steps)
+		}
+	}
+	for i := range u.Clients {
+		ownSteps(u.Clients[i].Steps)
+	}
+}
+
+func ownSteps(steps []casefile.Step) {
+	for i := range steps {
+		for j, d := range steps[i].Data {
+			if owned(&d) { // the list may be another unit's, too
+				steps[i].Data = slices.Clone(steps[i].Data)
+				steps[i].Data[j] = d
+			}
+		}
+	}
+}
+
+// owned puts slot 00 in place of any other in words of the forms 20SSk, uSS and uSS_x, in a copy of
+// what b points to, and tells whether there were any.
+func owned(b *[]byte) (changed bool) {
+	t := *b
+	for at := 0; at < len(t); at++ {
+		i := bytes.IndexAny(t[at:], "2uU")
+		if i < 0 {
+			break
+		}
+		at += i
+		if at > 0 && isWord(t[at-1]) {
+			continue
+		}
+		slot := at + 1 // where the slot's digits are
+		if t[at] == '2' {
+			if at+5 > len(t) || t[at+1] != '0' || !isDigit(t[at+4]) || at+5 < len(t) && isWord(t[at+5]) {
+				continue
+			}
+			slot++
+		} else if at+3 > len(t) || at+3 < len(t) && t[at+3] != '_' && isWord(t[at+3]) {
+			continue
+		}
+		if !isDigit(t[slot]) || !isDigit(t[slot+1]) || t[slot] == '0' && t[slot+1] == '0' {
+			continue
+		}
+		if !changed {
+			t = bytes.Clone(t)
+			*b, changed = t, true
+		}
+		t[slot], t[slot+1] = '0', '0'
+	}
+	return changed
+}
+
+func isDigit(b byte) bool { return '0' <= b && b <= '9' }
+
+// isWord tells the bytes of a regular expression's \w.
+func isWord(b byte) bool {
+	return isDigit(b) || 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || b == '_'
+}
