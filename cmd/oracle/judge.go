@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"nginxoracle/oracle/campaign"
 	"nginxoracle/oracle/casefile"
 	"nginxoracle/oracle/diff"
 	"nginxoracle/oracle/engine"
@@ -61,7 +62,7 @@ func (j *judge) run(ctx context.Context, c *casefile.Case) (out outcome) {
 	if out.err = j.open(ctx); out.err != nil {
 		return out
 	}
-	opt := run.Options{Test: true}
+	opt := campaign.Played(c, run.Options{Test: true})
 	if j.alone {
 		if out.ref, out.err = run.RunWith(ctx, j.ref, c, opt); out.err != nil {
 			return out
@@ -69,6 +70,7 @@ func (j *judge) run(ctx context.Context, c *casefile.Case) (out outcome) {
 		if out.cand, out.err = run.RunWith(ctx, j.ref, c, opt); out.err != nil {
 			return out
 		}
+		out.ref, out.cand = campaign.Seen(c, out.ref), campaign.Seen(c, out.cand)
 		out.result = diff.Compare(out.ref, out.cand)
 		if out.result.Verdict == diff.Differ {
 			out.result.Verdict, out.result.Why = diff.Unstable, "the reference differs from itself"
@@ -78,6 +80,7 @@ func (j *judge) run(ctx context.Context, c *casefile.Case) (out outcome) {
 	if out.ref, out.cand, out.err = run.Pair(ctx, j.ref, j.cand, c, opt); out.err != nil {
 		return out
 	}
+	out.ref, out.cand = campaign.Seen(c, out.ref), campaign.Seen(c, out.cand)
 	compare := diff.Compare
 	if j.census {
 		compare = diff.Census
@@ -100,6 +103,7 @@ func (j *judge) stable(ctx context.Context, out *outcome, opt run.Options) error
 		if err != nil {
 			return fmt.Errorf("reference, again: %w", err)
 		}
+		again = campaign.Seen(out.c, again)
 		if self := diff.Compare(out.ref, again); self.Verdict != diff.Agree {
 			self.Verdict, self.Why = diff.Unstable, "the reference differs from itself"
 			out.result, out.cand = self, again

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"nginxoracle/oracle/campaign"
 	"nginxoracle/oracle/casefile"
 	"nginxoracle/oracle/catalog"
 	"nginxoracle/oracle/diff"
@@ -55,11 +56,12 @@ func (r rig) Pair(ctx context.Context, c *casefile.Case) (ref, cand *observe.Obs
 	if err := r.j.open(ctx); err != nil {
 		return nil, nil, err
 	}
-	ref, cand, err = run.Pair(ctx, r.j.ref, r.j.cand, c, run.Options{Test: true})
+	ref, cand, err = run.Pair(ctx, r.j.ref, r.j.cand, c, campaign.Played(c, run.Options{Test: true}))
 	if err != nil {
 		r.j.close() // the next run gets new cells
+		return nil, nil, err
 	}
-	return ref, cand, err
+	return campaign.Seen(c, ref), campaign.Seen(c, cand), nil
 }
 
 func (r rig) Compare(ref, cand *observe.Observation) diff.Result { return diff.Compare(ref, cand) }

@@ -110,8 +110,8 @@ func (c *Campaign) runBatch(ctx context.Context, rig *cells, g *gen.Generator, n
 			slot, ok := badSlot(cs.File("nginx.conf").Data, text)
 			if !ok || tries > 12 {
 				c.count(func(s *State) { s.Spoiled++; s.LastSpoiled = lastEmerg(text) })
-				c.compare(cs, b, ref, cand, n)
-				return nil
+				_, err := c.compare(ctx, rig, cs, b, ref, cand, n)
+				return err
 			}
 			if r := c.cfg.Compare(ref, cand); r.Verdict == diff.Differ {
 				c.keep(&pendingCase{Case: b.Only(slot).Case(), Core: triage.Cores(r)[0], Label: b.Units[slot].Label, From: b.Units[slot].From})
@@ -128,7 +128,7 @@ func (c *Campaign) runBatch(ctx context.Context, rig *cells, g *gen.Generator, n
 			s.Exchanges += ex
 		})
 		var differ []int
-		if err := c.stage("compare", func() error { differ = c.compare(cs, b, ref, cand, n); return nil }); err != nil {
+		if err := c.stage("compare", func() (err error) { differ, err = c.compare(ctx, rig, cs, b, ref, cand, n); return err }); err != nil {
 			return err
 		}
 		if err := c.stage("learn", func() error { c.learn(cs, b, ref, cand, n, differ); return nil }); err != nil {
@@ -212,33 +212,61 @@ func isEmerg(text, place string) bool {
 	return false
 }
 
-// compare compares a batch's observations and keeps what differs, by unit.
-func (c *Campaign) compare(cs *casefile.Case, b *gen.Batch, ref, cand *observe.Observation, n uint64) (differ []int) {
+// compare compares a batch's observations and keeps what differs, by unit. What differs while the
+// machine held it up is played again first.
+func (c *Campaign) compare(ctx context.Context, rig *cells, cs *casefile.Case, b *gen.Batch, ref, cand *observe.Observation, n uint64) (differ []int, err error) {
 	r := c.cfg.Compare(ref, cand)
 	c.mask(r)
 	switch r.Verdict {
 	case diff.Agree:
-		return nil
+		return nil, nil
 	case diff.Refused:
 		c.count(func(s *State) { s.Refused++ })
-		return nil
+		return nil, nil
 	case diff.Differ:
 	default:
 		c.rigFailed(cs, fmt.Errorf("compare batch %d: %s", n, r.Why))
-		return nil
+		return nil, nil
 	}
 	c.count(func(s *State) { s.Differed++ })
+	if ref.Process.Started != cand.Process.Started {
+		// Every unit differs then, for one reason: which units it takes is looked for, once.
+		loads := slices.DeleteFunc(slices.Clone(r.Mismatches), func(m diff.Mismatch) bool { return m.Kind != diff.KindLoad })
+		c.keepBatch(cs, b, loads, n)
+		return nil, nil
+	}
 	slots, of, loose := bySlot(r.Mismatches, len(b.Units))
-	isTimed := timed(cs)
+	late := lateSlots(cs, ref, cand)
+	var held []int
 	for _, s := range slots {
-		core := triage.Cores(diff.Result{Mismatches: of[s]})[0]
-		late := (ref.Late || cand.Late) && isTimed != nil && isTimed(s)
-		c.keep(&pendingCase{Case: b.Only(s).Case(), Core: core, Label: b.Units[s].Label, From: b.Units[s].From, crowd: &crowd{cs, s, late}})
+		if late[s] {
+			held = append(held, s)
+			continue
+		}
+		c.keepUnit(b, s, of[s], false)
+	}
+	if len(held) > 0 {
+		if err := c.calmly(ctx, rig, b, held, of, n); err != nil {
+			return slots, err
+		}
 	}
 	if len(slots) == 0 && len(loose) > 0 {
-		c.keep(&pendingCase{Case: cs, Core: triage.Cores(diff.Result{Mismatches: loose})[0], Label: fmt.Sprintf("%d/%d", c.state.Seed, n)})
+		c.keepBatch(cs, b, loose, n)
 	}
-	return slots
+	return slots, nil
+}
+
+// keepBatch saves a batch that differed in what belongs to no unit.
+func (c *Campaign) keepBatch(cs *casefile.Case, b *gen.Batch, ms []diff.Mismatch, n uint64) {
+	c.keep(&pendingCase{Case: cs, Core: triage.Cores(diff.Result{Mismatches: ms})[0], Label: fmt.Sprintf("%d/%d", c.state.Seed, n),
+		crowd: &crowd{b: b, slot: nobody, seen: excerpts(ms)}})
+}
+
+// keepUnit saves the unit of a batch that differed.
+func (c *Campaign) keepUnit(b *gen.Batch, slot int, ms []diff.Mismatch, late bool) {
+	u := b.Units[slot]
+	c.keep(&pendingCase{Case: b.Only(slot).Case(), Core: triage.Cores(diff.Result{Mismatches: ms})[0], Label: u.Label, From: u.From,
+		crowd: &crowd{b: b, slot: slot, late: late, seen: excerpts(ms)}})
 }
 
 var clientNumber = regexp.MustCompile(`client (\d+)`)
@@ -282,6 +310,11 @@ func slotsIn(text []byte) (out []int) {
 		}
 		return two(text[at+2:])
 	}, out)
+	return namesIn(text, out)
+}
+
+// namesIn adds the slots whose names stand in a text to out.
+func namesIn(text []byte, out []int) []int {
 	return scanSlots(text, 'u', func(at int) (int, bool) {
 		if at+3 > len(text) || at+3 < len(text) && text[at+3] != '_' && isWord(text[at+3]) {
 			return 0, false
@@ -357,7 +390,11 @@ func (c *Campaign) selfCheck(ctx context.Context, rig *cells, b *gen.Batch, cs *
 		return nil
 	}
 	slots, of, loose := bySlot(r.Mismatches, len(b.Units))
+	late := lateSlots(cs, ref, again)
 	for _, slot := range slots {
+		if late[slot] { // what it shows says nothing
+			continue
+		}
 		core := triage.Cores(diff.Result{Mismatches: of[slot]})[0]
 		unit := b.Only(slot).Case()
 		one, err := rig.alone(ctx, unit, run.Options{})
@@ -369,21 +406,15 @@ func (c *Campaign) selfCheck(ctx context.Context, rig *cells, b *gen.Batch, cs *
 			return broken(ctx, err)
 		}
 		if r := c.cfg.Compare(one, two); r.Verdict == diff.Differ {
-			c.unstable(unit, fmt.Sprintf("the reference differs from itself: %s at %s", triage.Cores(r)[0], r.Mismatches[0].Where))
+			c.unstable(unit, fmt.Sprintf("the reference differs from itself: %s at %s", triage.Cores(r)[0], r.Mismatches[0].Where), excerpts(r.Mismatches)...)
 			continue
 		}
-		isTimed := timed(cs)
-		c.count(func(s *State) {
-			if (ref.Late || again.Late) && isTimed != nil && isTimed(slot) {
-				s.Late++
-				return
-			}
-			s.Company++
-			s.LastCompany = "the reference differs from itself in company, agrees alone: " + core
-		})
+		if err := c.inCompanyOnly(b.Case(), core+": unit "+fmt.Sprintf("%02d", slot)+": the reference differs from itself in company, agrees alone", excerpts(of[slot])); err != nil {
+			return err
+		}
 	}
 	if len(slots) == 0 && len(loose) > 0 {
-		c.unstable(cs, fmt.Sprintf("the reference differs from itself: %s at %s", triage.Cores(r)[0], loose[0].Where))
+		c.unstable(cs, fmt.Sprintf("the reference differs from itself: %s at %s", triage.Cores(r)[0], loose[0].Where), excerpts(loose)...)
 	}
 	return nil
 }

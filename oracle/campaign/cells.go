@@ -148,7 +148,11 @@ func (p *cells) alone(ctx context.Context, c *casefile.Case, opt run.Options) (r
 
 // Pair and Compare make a pair of cells a triage.Rig.
 func (p *cells) Pair(ctx context.Context, c *casefile.Case) (ref, cand *observe.Observation, err error) {
-	return p.pair(ctx, c, run.Options{Test: p.test})
+	ref, cand, err = p.pair(ctx, c, Played(c, run.Options{Test: p.test}))
+	if err != nil {
+		return nil, nil, err
+	}
+	return Seen(c, ref), Seen(c, cand), nil
 }
 
 func (p *cells) Compare(ref, cand *observe.Observation) diff.Result { return p.cfg.Compare(ref, cand) }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,12 +27,12 @@ func timed(cs *casefile.Case) func(slot int) bool {
 		return nil
 	}
 	head, parts := gen.Parts(conf.Data)
-	all := run.Short(head)
+	all := run.Short(head) // of a case that shrinking has taken the marks from: the whole text
 	found := map[int]bool{}
 	for slot, text := range parts {
 		found[slot] = all || run.Short(text)
 	}
-	return func(slot int) bool { return found[slot] }
+	return func(slot int) bool { return found[slot] || all && len(parts) == 0 }
 }
 
 // lanes makes a batch's options play its units side by side.
@@ -58,8 +59,9 @@ func lanes(cs *casefile.Case, opt run.Options) run.Options {
 // nobody holds the lines that name no unit.
 const nobody = -1
 
-// byUnit gives the observation with its logs' lines sorted by unit (each unit's in the order in
-// which they came; those of no unit by their text) and each unit's temporary files numbered from one.
+// byUnit gives the observation with what units have in common taken apart: of a log that several
+// write to, each unit's lines by themselves, in the order in which they came, and those of no unit
+// by their text; each unit's temporary files numbered from one.
 func byUnit(o *observe.Observation) *observe.Observation {
 	n := *o
 	count := counters{}
@@ -70,50 +72,77 @@ func byUnit(o *observe.Observation) *observe.Observation {
 	}
 	n.Errors = slices.Clone(o.Errors)
 	for i, e := range n.Errors {
-		n.Errors[i].Text = string(count.in(unitOf(e.Text), []byte(e.Text)))
+		unit := unitOf(e.Text)
+		n.Errors[i].Text = string(count.in(unit, []byte(e.Text)))
+		if unit != nobody && unitOf(e.File) != unit {
+			n.Errors[i].File = partOf(e.Where(), unit)
+		}
 	}
 	sortLines(n.Errors, func(e observe.LogEntry) string { return e.Text })
 	n.Access = make(map[string][]byte, len(o.Access))
 	for name, data := range o.Access {
-		lines := strings.SplitAfter(string(data), "\n")
-		for i, l := range lines {
-			lines[i] = string(count.in(unitOf(l), []byte(l)))
+		owner := unitOf(name)
+		var rest []string
+		for l := range strings.Lines(string(data)) {
+			unit := unitOf(l)
+			text := count.in(unit, []byte(l))
+			switch {
+			case owner != nobody:
+				n.Access[name] = append(n.Access[name], text...)
+			case unit != nobody:
+				n.Access[partOf(name, unit)] = append(n.Access[partOf(name, unit)], text...)
+			default:
+				rest = append(rest, string(text))
+			}
 		}
-		if len(slotsIn([]byte(name))) != 1 {
-			sortLines(lines, func(s string) string { return s })
+		if owner == nobody || len(data) == 0 {
+			sortLines(rest, func(s string) string { return s })
+			n.Access[name] = []byte(strings.Join(rest, ""))
 		}
-		n.Access[name] = []byte(strings.Join(lines, ""))
 	}
+	n.Tree = temporary(o.Tree)
 	return &n
 }
 
-// sortLines sorts by unit, stably; lines of no unit come last, sorted by their text without
-// the numbers in it, which are times and counts.
+// partOf names a unit's part of a log.
+func partOf(log string, unit int) string { return fmt.Sprintf("%s of u%02d", log, unit) }
+
+// sortLines sorts by unit, stably; lines of no unit come last, sorted by their text without what
+// is never the same: times, processes and connections. Those that are then equal stay as they came.
 func sortLines[T any](lines []T, text func(T) string) {
 	type keyed struct {
-		line T
-		unit int
-		text string // of lines of no unit
+		line        T
+		unit        int
+		shape, text string // of lines of no unit
 	}
 	list := make([]keyed, len(lines))
 	for i, l := range lines {
 		list[i] = keyed{line: l, unit: unitOf(text(l))}
 		if list[i].unit == nobody {
 			list[i].unit = gen.MaxUnits
-			list[i].text = withoutNumbers(text(l))
+			list[i].shape = withoutNumbers(text(l))
+			list[i].text = passing.ReplaceAllString(text(l), "")
 		}
 	}
 	slices.SortStableFunc(list, func(a, b keyed) int {
-		return cmp.Or(cmp.Compare(a.unit, b.unit), strings.Compare(a.text, b.text))
+		return cmp.Or(cmp.Compare(a.unit, b.unit), strings.Compare(a.shape, b.shape), strings.Compare(a.text, b.text))
 	})
 	for i := range list {
 		lines[i] = list[i].line
 	}
 }
 
-// unitOf is the unit that a log's line names, or nobody.
+// passing is what stands in front of an error log's entry, and the time of a line of the combined format.
+var passing = regexp.MustCompile(`^\d{4}/\d\d/\d\d \d\d:\d\d:\d\d |\d+#\d+: (?:\*\d+ )?|\[\d\d/\w{3}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4}\]`)
+
+// unitOf is the unit that a log's line, or its name, names, or nobody. A name goes before a port: any
+// number may look like one.
 func unitOf(line string) int {
-	if s := slotsIn([]byte(line)); len(s) == 1 {
+	s := slotsIn([]byte(line))
+	if len(s) == 1 {
+		return s[0]
+	}
+	if s = namesIn([]byte(line), nil); len(s) == 1 {
 		return s[0]
 	}
 	return nobody
@@ -183,6 +212,47 @@ func withoutNumbers(line string) string {
 		}
 	}
 	return string(b)
+}
+
+// Of the files that requests leave in the server's folders for them, the number and with it the folders of
+// hashed levels (proxy_temp_path, 1 2) hang on which unit came first.
+var (
+	tempFile  = regexp.MustCompile(`^(/var/lib/nginx/\w+)/(?:\d/\d\d/)?\d{10}$`)
+	tempLevel = regexp.MustCompile(`^(/var/lib/nginx/\w+)/\d(?:/\d\d)?$`)
+)
+
+// temporary gives a tree with the temporary files numbered in the order of what they hold, and one
+// folder in place of those of hashed levels.
+func temporary(tree []observe.FileState) []observe.FileState {
+	var out, files []observe.FileState
+	levels := map[string]bool{}
+	for _, f := range tree {
+		if !strings.HasPrefix(f.Path, "/var/lib/nginx/") {
+			out = append(out, f)
+			continue
+		}
+		if m := tempFile.FindStringSubmatch(f.Path); m != nil && !f.Dir {
+			f.Path = m[1]
+			files = append(files, f)
+			continue
+		}
+		if m := tempLevel.FindStringSubmatch(f.Path); m != nil && f.Dir {
+			if levels[m[1]] {
+				continue
+			}
+			levels[m[1]] = true
+			f.Path = m[1] + "/levels"
+		}
+		out = append(out, f)
+	}
+	slices.SortStableFunc(files, func(a, b observe.FileState) int {
+		return cmp.Or(strings.Compare(a.Path, b.Path), bytes.Compare(a.Data, b.Data))
+	})
+	for i, f := range files {
+		f.Path = fmt.Sprintf("%s/file %d", f.Path, i+1)
+		out = append(out, f)
+	}
+	return out
 }
 
 // stage times f.

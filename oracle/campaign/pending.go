@@ -121,7 +121,11 @@ func (c *Campaign) triageCase(ctx context.Context, rig *cells, p *pendingCase) e
 	if p.best != nil {
 		first = p.best
 	}
-	rep := c.bounded(ctx, rig, p, first)
+	// What belongs to no unit is looked for in the batch that it came in, played as it was.
+	rep := triage.Report{Outcome: triage.Gone}
+	if p.crowd == nil || p.crowd.slot != nobody {
+		rep = c.bounded(ctx, rig, p, first)
+	}
 	if rep.Outcome != triage.Found && p.best != nil && ctx.Err() == nil {
 		rep = c.bounded(ctx, rig, p, p.Case)
 	}
@@ -233,7 +237,7 @@ func (c *Campaign) settle(p *pendingCase, rep triage.Report) (fate string, err e
 	case triage.Gone, triage.Unstable:
 		c.cores[p.Core]--
 		fate = rep.Outcome.String() + ": " + rep.Why
-		return fate, c.unstableLocked(p.Case, fate)
+		return fate, c.unstableLocked(p.Case, fate, p.differed(rep)...)
 	case triage.Rigged, triage.Interrupted: // the latter by the bound of one case: the campaign's own end is looked at before
 		c.cores[p.Core]--
 		s.RigFailed++
@@ -245,14 +249,14 @@ func (c *Campaign) settle(p *pendingCase, rep triage.Report) (fate string, err e
 	}
 	if c.cfg.Self { // nothing to file: what differs here is the rig's or the reference's own wavering
 		fate = "reference against reference: " + rep.Signature.String()
-		return fate, c.unstableLocked(rep.Case, fate)
+		return fate, c.unstableLocked(rep.Case, fate, p.differed(rep)...)
 	}
 	if rep.Flaky && !rep.Shrink.Done {
 		// It comes in some runs only, and could not be shrunk: nobody could do anything with
 		// such a file. It is counted, shown and kept, and its core may be found again.
 		c.cores[p.Core]--
 		fate = "the candidate wavers: " + rep.Signature.Core
-		return fate, c.unstableLocked(rep.Case, fate)
+		return fate, c.unstableLocked(rep.Case, fate, p.differed(rep)...)
 	}
 	sig := rep.Signature.String()
 	if e := c.catalog.Find(sig); e != nil {
@@ -279,6 +283,15 @@ func (c *Campaign) settle(p *pendingCase, rep triage.Report) (fate string, err e
 	s.FoundBy[p.from()]++
 	s.Findings = append(s.Findings, Finding{ID: e.ID, File: e.Path, Signature: sig, Core: p.Core, Shrink: rep.Shrink.String()})
 	return e.ID + " " + sig, nil
+}
+
+// differed is what was seen of a case's difference: in triage, and when it was found.
+func (p *pendingCase) differed(rep triage.Report) []string {
+	out := excerpts(rep.Result.Mismatches)
+	if p.crowd != nil && len(p.crowd.seen) > 0 {
+		out = append(append(out, "when it was found:"), p.crowd.seen...)
+	}
+	return out
 }
 
 // metNew counts a finding that is new in the catalogue already. Where a kill came between filing it
@@ -319,21 +332,22 @@ func (c *Campaign) within(rep triage.Report) *catalog.Entry {
 }
 
 // unstable keeps a case on which the reference wavers.
-func (c *Campaign) unstable(cs *casefile.Case, why string) {
+func (c *Campaign) unstable(cs *casefile.Case, why string, seen ...string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := c.unstableLocked(cs, why); err != nil {
+	if err := c.unstableLocked(cs, why, seen...); err != nil {
 		c.failLocked(err)
 	}
 }
 
-func (c *Campaign) unstableLocked(cs *casefile.Case, why string) error {
+// unstableLocked keeps a case without a verdict, with what differed in it.
+func (c *Campaign) unstableLocked(cs *casefile.Case, why string, seen ...string) error {
 	c.state.Unstable++
 	c.state.LastUnstable = why
 	if c.state.Unstable > 100 { // enough to look at
 		return nil
 	}
 	n := cs.Clone()
-	n.Prose = append(n.Prose, why)
+	n.Prose = append(append(n.Prose, why), seen...)
 	return catalog.WriteFile(c.path("unstable", fmt.Sprintf("%04d.txtar", c.state.Unstable)), n.Print())
 }

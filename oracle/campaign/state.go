@@ -38,7 +38,7 @@ type State struct {
 	Unstable       int
 	Company        int // units that differed in their batch and agree alone
 	CompanyAgain   int // of them, those that differ in the same company again
-	Late           int // units with a short timer whose batch was held up by the machine, and that agree alone
+	Late           int // units with a short timer that differed while the machine held them up; they were played again
 	RigFailed      int
 	Shrinks        int
 	ShrinkTime     time.Duration

@@ -101,7 +101,8 @@ func (s Snapshot) Line() string {
 	kv("mismatches", s.Mismatches)
 	kv("repeats", s.Repeats)
 	kv("unstable", s.Unstable)
-	kv("company", s.Company+s.Late)
+	kv("company", s.Company)
+	kv("late", s.Late)
 	kv("refused", s.Refused)
 	kv("rig", s.RigFailed)
 	kv("timeouts", s.Timeouts)
@@ -126,11 +127,12 @@ func (s Summary) Print(w io.Writer, jobs int) {
 		p("ceiling   %.0f exchanges/s: the same streams on nginx alone, in this run (%s; %.2f of it reached)", alone, count.Of(s.SelfChecks, "batch"), float64(s.Exchanges)/sec/alone)
 	}
 	p("set aside %s that nginx does not load, %s spoiled, %d refused by the candidate, %d unstable, %s", count.Of(s.Dropped, "unit"), count.Of(s.Spoiled, "batch"), s.Refused, s.Unstable, count.Of(s.RigFailed, "run without verdict", "runs without verdict"))
-	if s.Company+s.Late > 0 {
-		p("company   %s only in company (%d there again) and agreed alone; %d more held up by the machine", count.Of(s.Company, "unit differed", "units differed"), s.CompanyAgain, s.Late)
-		if s.LastCompany != "" {
-			p("company   the last: %s", s.LastCompany)
-		}
+	if s.Company > 0 {
+		p("company   %s only in company and agreed alone; %d there again", count.Of(s.Company, "unit differed", "units differed"), s.CompanyAgain)
+		p("company   the last: %s", s.LastCompany)
+	}
+	if s.Late > 0 {
+		p("held up   %s while the machine held them up, and had another verdict when played again", count.Of(s.Late, "unit differed", "units differed"))
 	}
 	if s.LastUnstable != "" {
 		p("unstable  the last: %s", s.LastUnstable)

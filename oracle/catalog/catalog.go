@@ -138,6 +138,9 @@ func (c *Catalog) Add(f Fresh) (*Entry, error) {
 	if f.Seed != "" {
 		e.Case.Meta = append(e.Case.Meta, casefile.Field{Key: "seed", Value: f.Seed})
 	}
+	if how := f.Case.Get("lanes"); how != "" {
+		e.Case.Meta = append(e.Case.Meta, casefile.Field{Key: "lanes", Value: how})
+	}
 	if f.Flaky {
 		e.Case.Meta = append(e.Case.Meta, casefile.Field{Key: "flaky", Value: "the candidate shows it in some runs only"})
 	}

@@ -89,6 +89,8 @@ type Observation struct {
 	// the machine's doing; Again counts the runs that were thrown away for that.
 	Late  bool
 	Again int
+	// LateLanes are those that Late was set for, where the case was played in lanes.
+	LateLanes []int
 }
 
 // Spent is the time that one stage of a run took.

@@ -30,6 +30,8 @@ type Options struct {
 	Serves func(addr string) (lane int, ok bool)
 	// Timed tells whether a lane may meet one of the server's timers (see wire.Lane). nil: all of them.
 	Timed func(lane int) bool
+	// Calm repeats a run in lanes while the machine holds a timed lane up, as every run without lanes is.
+	Calm bool
 	// Globals are directives given with -g, before "daemon off;".
 	Globals string
 	// Aside keeps the files of engine.AsideDir out of what is compared: instruments write there. They
@@ -54,7 +56,7 @@ func RunWith(ctx context.Context, cell engine.Cell, c *casefile.Case, opt Option
 		if err != nil {
 			return nil, err
 		}
-		if o.Again = again; !o.Late || opt.Lane != nil || again+1 >= lateRuns {
+		if o.Again = again; !o.Late || opt.Lane != nil && !opt.Calm || again+1 >= lateRuns {
 			return o, nil
 		}
 	}
@@ -110,6 +112,7 @@ type Running struct {
 	o      *observe.Observation
 	mark   time.Time // when the last stage ended
 	aside  bool      // see Options.Aside
+	lane   []int     // the number of each lane that is played
 }
 
 // spent notes that a stage has ended.
@@ -281,6 +284,7 @@ func (r *Running) lanes(ctx context.Context, c *casefile.Case, opt Options) erro
 		if !ok {
 			k = len(lanes)
 			at[n] = k
+			r.lane = append(r.lane, n)
 			lanes = append(lanes, wire.Lane{Timed: opt.Timed == nil || opt.Timed(n)})
 		}
 		if l := &lanes[k]; s.With != 0 && len(l.Groups) > 0 {
@@ -317,6 +321,11 @@ func (r *Running) Finish(ctx context.Context) (*observe.Observation, error) {
 		}
 		r.o.Clients, r.o.Origins, r.o.Timeouts = rec.Clients, rec.Origins, rec.Timeouts
 		r.o.Late = rec.Late && slices.ContainsFunc(configurations(r.c), Short)
+		for _, i := range rec.LateLanes {
+			if i < len(r.lane) {
+				r.o.LateLanes = append(r.o.LateLanes, r.lane[i])
+			}
+		}
 		if r.o.Process.FDAfter = rec.Rest.FDs; !rec.Rest.Alive {
 			r.o.Process.FDAfter = r.o.Process.FDBefore // a process that has ended has lost none
 		}

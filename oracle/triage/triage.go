@@ -80,7 +80,8 @@ type Options struct {
 }
 
 // Check runs a case n times on both sides. It answers the results, or the
-// reason why the reference cannot be trusted with it.
+// reason why the reference cannot be trusted with it; then the last result is that of the
+// reference against itself.
 func Check(ctx context.Context, rig Rig, c *casefile.Case, n int) (results []diff.Result, unstable string, err error) {
 	var refs []*observe.Observation
 	for range n {
@@ -90,7 +91,7 @@ func Check(ctx context.Context, rig Rig, c *casefile.Case, n int) (results []dif
 		}
 		for i, old := range refs {
 			if r := rig.Compare(old, ref); r.Verdict == diff.Differ {
-				return results, fmt.Sprintf("the reference differs from itself (runs %d and %d): %s", i+1, len(refs)+1, Cores(r)[0]), nil
+				return append(results, r), fmt.Sprintf("the reference differs from itself (runs %d and %d): %s", i+1, len(refs)+1, Cores(r)[0]), nil
 			} else if r.Verdict == diff.RigFailed {
 				return results, "", errors.New(r.Why)
 			}
@@ -124,6 +125,7 @@ func Triage(ctx context.Context, rig Rig, c *casefile.Case, o Options) Report {
 		return broke(err)
 	}
 	if unstable != "" {
+		rep.Result = results[len(results)-1]
 		return done(Unstable, unstable)
 	}
 	recurred := 0

@@ -30,9 +30,10 @@ type conn struct {
 
 	steps   []casefile.Step
 	pc      int
-	started bool // the current step has begun
-	acted   bool // the server may still be busy with what the last steps did
-	waits   bool // origin: the current step waits for the server to rest
+	started bool      // the current step has begun
+	acted   bool      // the server may still be busy with what the last steps did
+	waits   bool      // origin: the current step waits for the server to rest
+	asked   time.Time // origin: since when a step may wait for that
 	frame   framer
 	until   int       // recv N: where it ends
 	wake    time.Time // pause: when it ends

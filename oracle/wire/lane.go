@@ -38,6 +38,7 @@ type lane struct {
 
 	waits bool // for goal, with conn
 	done  bool
+	late  bool  // the machine stood still while the lane played, which may meet a short timer
 	conn  *conn // nil when no client waits
 	goal  goal
 	began time.Time // of the wait
@@ -47,6 +48,10 @@ type lane struct {
 // recorded in the order of the lanes.
 func (p *Player) PlayLanes(ctx context.Context, lanes []Lane) error {
 	run := make([]func(*lane) error, len(lanes))
+	if !p.played { // how long the server took to start is of no account
+		p.played, p.record.Late = true, false
+	}
+	p.record.LateLanes = nil
 	for i, l := range lanes {
 		for _, o := range p.origins {
 			o.lane = -1
@@ -88,6 +93,9 @@ func (p *Player) PlayLanes(ctx context.Context, lanes []Lane) error {
 	}
 	for _, l := range all {
 		p.record.Clients = append(p.record.Clients, l.clients...)
+		if l.late {
+			p.record.LateLanes = append(p.record.LateLanes, l.index)
+		}
 	}
 	return nil
 }
@@ -149,11 +157,26 @@ const crowdLimit = 25 * time.Millisecond
 
 // late notes when more than most has gone by since from, and a lane is there that a timer can have met meanwhile.
 func (s *scheduler) late(from time.Time, most time.Duration) {
-	if from.IsZero() || s.p.record.Late || s.p.now().Sub(from) < most+lateLimit {
+	if from.IsZero() || s.p.now().Sub(from) < most+lateLimit {
 		return
 	}
 	for _, l := range s.waiting {
-		s.p.record.Late = s.p.record.Late || l.timed
+		s.tooLate(l)
+	}
+}
+
+// drawnOut notes when a wait for the server's rest has taken so long that one of the server's timers can
+// have ended meanwhile: others of the crowd, or the machine, have put a pause between two steps.
+func (s *scheduler) drawnOut(l *lane, now time.Time) {
+	if l.goal.kind != forTime && !l.goal.timers() && now.Sub(l.began) > crowdLimit {
+		s.tooLate(l)
+	}
+}
+
+// tooLate notes that what a lane saw may be the machine's doing.
+func (s *scheduler) tooLate(l *lane) {
+	if l.timed {
+		l.late, s.p.record.Late = true, true
 	}
 }
 
@@ -245,6 +268,7 @@ func (s *scheduler) met() (any bool) {
 	now := s.p.now()
 	for _, l := range s.waiting {
 		if l.goal.kind == forTime && !now.Before(l.goal.until) || l.goal.met(l.conn) {
+			s.drawnOut(l, now)
 			l.waits, any = false, true
 		}
 	}
@@ -294,6 +318,7 @@ func (s *scheduler) step(ctx context.Context) error {
 		return err
 	}
 	if !moved {
+		s.lateOrigins()
 		if moved, err = p.release(); err != nil {
 			return err
 		}
@@ -307,6 +332,21 @@ func (s *scheduler) step(ctx context.Context) error {
 	return nil
 }
 
+// lateOrigins notes the lanes whose origins have waited for the server's rest as drawnOut tells of clients.
+func (s *scheduler) lateOrigins() {
+	now := s.p.now()
+	for _, c := range s.p.live {
+		if !c.wantsRest() || now.Sub(c.asked) <= crowdLimit {
+			continue
+		}
+		for _, l := range s.lanes {
+			if !l.done && (c.origin.lane < 0 || c.origin.lane == l.index) {
+				s.tooLate(l)
+			}
+		}
+	}
+}
+
 // rest releases the lanes that wait for the server's rest, or for what will not
 // come any more. The others wait for an origin's pause, a timer of the server's, or the clock.
 func (s *scheduler) rest() {
@@ -318,13 +358,13 @@ func (s *scheduler) rest() {
 		switch k := l.goal.kind; {
 		case k == forTime:
 		case k == forRest || k == forLook:
+			s.drawnOut(l, now)
 			l.waits = false
-			// A pause between steps that others of the crowd have drawn out is one, too.
-			s.p.record.Late = s.p.record.Late || l.timed && now.Sub(l.began) > crowdLimit
 		case wake.IsZero() && l.timed && l.goal.timers() && s.p.timerDue(idle):
 			s.calm.looks = 0
 			s.pause = min(s.pause, time.Duration(s.p.last.Timer)*time.Millisecond)
 		case wake.IsZero():
+			s.drawnOut(l, now)
 			l.waits = false
 		default: // an origin takes its time: the script says so
 			s.progress, s.calm.looks = now, 0

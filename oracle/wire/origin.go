@@ -42,6 +42,11 @@ func (p *Player) accept(i int) error {
 // tells whether anything moved. atRest says that the server rests: it releases a
 // step that waits for that.
 func (p *Player) advance(c *conn, atRest bool) (moved bool, err error) {
+	defer func() {
+		if moved || c.asked.IsZero() {
+			c.asked = p.now()
+		}
+	}()
 	for c.fd >= 0 && c.pc < len(c.steps) {
 		s := &c.steps[c.pc]
 		switch s.Op {
@@ -49,7 +54,7 @@ func (p *Player) advance(c *conn, atRest bool) (moved bool, err error) {
 			// As with clients: one thing at a time (see Player.calm).
 			if c.acted && !c.started {
 				if c.waits = !atRest; c.waits {
-					return moved, nil
+					return c.drain(p.buf) || moved, nil
 				}
 				atRest, c.acted = false, false
 			}
@@ -93,7 +98,7 @@ func (p *Player) advance(c *conn, atRest bool) (moved bool, err error) {
 		case casefile.Settle:
 			if !atRest {
 				c.started = true
-				return moved, nil
+				return c.drain(p.buf) || moved, nil
 			}
 			atRest = false
 		case casefile.Again:
@@ -122,6 +127,10 @@ func (p *Player) advance(c *conn, atRest bool) (moved bool, err error) {
 	}
 	return moved, nil
 }
+
+// drain reads what comes while the script waits for the server's rest: how much of a message came along
+// with its first part would otherwise be chance, and with it how much a server can write that is not read from.
+func (c *conn) drain(buf []byte) bool { return c.read(buf) }
 
 // wantsRest tells whether c waits for the server to rest.
 func (c *conn) wantsRest() bool {

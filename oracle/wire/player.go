@@ -58,6 +58,7 @@ type Player struct {
 	origins []*origin
 	cur     *lane   // the lane whose script runs now
 	many    bool    // more than one lane plays
+	played  bool    // clients have been played
 	live    []*conn // origins' open connections, in accept order
 	record  Record
 	now     func() time.Time
@@ -79,7 +80,9 @@ type Record struct {
 	Origins  []observe.Conn // origin by origin, each in accept order
 	Timeouts int            // last-resort timeouts used
 	Late     bool           // the machine stood still while a lane played that a short timer can end
-	Rest     engine.Rest    // at the end, origins' connections still open
+	// LateLanes are those of the last PlayLanes for which Late was set, by index.
+	LateLanes []int
+	Rest      engine.Rest // at the end, origins' connections still open
 }
 
 // lastResort is how long the player waits for a server that neither rests nor
