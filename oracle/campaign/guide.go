@@ -128,7 +128,7 @@ func (c *Campaign) blind(why string) {
 const warmUp = 150
 
 // blameShare is the most that blaming may take of a campaign's time, in percent.
-const blameShare = 8
+const blameShare = 5
 
 func (c *Campaign) mayBlame() bool {
 	c.mu.Lock()

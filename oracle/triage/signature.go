@@ -77,40 +77,16 @@ func Core(m diff.Mismatch) string {
 	return string(m.Kind) + ": " + how
 }
 
-var (
-	quoted  = regexp.MustCompile(`"(\\.|[^"\\])*"`)
-	digits  = regexp.MustCompile(`[0-9]+`)
-	address = regexp.MustCompile(`\b\d+\.\d+\.\d+\.\d+(:\d+)?\b`)
-	stamp   = regexp.MustCompile(`\d{4}/\d\d/\d\d \d\d:\d\d:\d\d `)
-	process = regexp.MustCompile(`\d+#\d+: (\*\d+ )?`)
-	tail    = regexp.MustCompile(`,? (client|server|request|upstream|host|subrequest|referrer): .*`)
-	place   = regexp.MustCompile(` in \S+:\d+`)
-)
-
-// shapers take turns at a message. Most messages have nothing for most of them, and a search for a few bytes
-// costs a hundredth of one for a pattern: hint is in everything that the pattern matches.
-var shapers = []struct {
-	hint    string
-	pattern *regexp.Regexp
-	with    string
-}{
-	{"/", stamp, ""},
-	{"#", process, ""},
-	{": ", tail, ""},
-	{" in ", place, " in FILE"},
-	{`"`, quoted, `"…"`},
-	{".", address, "ADDR"},
-	{"", digits, "N"},
-}
-
 // Shape takes what varies from run to run and case to case out of a message:
 // names in quotes, numbers, addresses, times, places.
 func Shape(s string) string {
+	s = dropTails(dropProcesses(dropStamps(s)))
 	for i := range shapers {
 		if h := &shapers[i]; strings.Contains(s, h.hint) {
 			s = h.pattern.ReplaceAllString(s, h.with)
 		}
 	}
+	s = noNumbers(s)
 	s = strings.Join(strings.Fields(s), " ")
 	if len(s) > 160 {
 		s = strings.ToValidUTF8(s[:160], "") + "…"
@@ -134,7 +110,7 @@ func lines(ref, cand []byte) string {
 		}
 		if sx, sy := Shape(x), Shape(y); sx != sy {
 			return none(sx) + " / " + none(sy)
-		} else if process.ReplaceAllString(stamp.ReplaceAllString(x, ""), "") != process.ReplaceAllString(stamp.ReplaceAllString(y, ""), "") {
+		} else if dropProcesses(dropStamps(x)) != dropProcesses(dropStamps(y)) {
 			return sx + " (details)"
 		}
 	}
