@@ -242,17 +242,45 @@ func (p *Player) Finish(ctx context.Context) (Record, error) {
 	if err := p.alone(ctx, goal{kind: forFinish}); err != nil {
 		return Record{}, fmt.Errorf("play: rest at the end: %w", err)
 	}
+	rest := p.last
+	if err := p.leave(ctx); err != nil {
+		return Record{}, fmt.Errorf("play: leave the server: %w", err)
+	}
 	r := p.record
-	r.Rest = p.last
+	r.Rest = rest
 	p.record = Record{}
 	for i := range p.origins {
 		for _, c := range p.origins[i].conns {
-			p.drop(c, p.openEnd(), false)
 			r.Origins = append(r.Origins, c.rec)
 		}
 		p.origins[i].conns = nil
 	}
 	return r, nil
+}
+
+// leaveRounds bounds how often origins' connections are closed: a server that loses one may try the next.
+const leaveRounds = 5
+
+// leave closes the origins' connections, and waits until the server has done what it does then: it
+// logs the request that waited for an origin, and takes up the next one. Whether it does so before it is
+// told to stop would be chance.
+func (p *Player) leave(ctx context.Context) error {
+	for range leaveRounds {
+		open := slices.Clone(p.live)
+		for _, c := range open {
+			p.drop(c, p.openEnd(), false)
+		}
+		if len(open) == 0 || !p.last.Alive {
+			return nil
+		}
+		if err := p.alone(ctx, goal{kind: forSilence}); err != nil {
+			return err
+		}
+	}
+	for _, c := range slices.Clone(p.live) {
+		p.drop(c, p.openEnd(), false)
+	}
+	return nil
 }
 
 // openEnd is the end of a connection that nobody has closed: left open, unless
