@@ -76,6 +76,14 @@ func (e *Epoll) Read(fd int, p []byte) (int, error) {
 	return int(n), nil
 }
 
+func (e *Epoll) Peek(fd int, p []byte) (int, error) {
+	n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), ptr(p), uintptr(len(p)), unix.MSG_PEEK, 0, 0)
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(n), nil
+}
+
 func (e *Epoll) Write(fd int, p []byte) (int, error) {
 	n, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), ptr(p), uintptr(len(p)), unix.MSG_NOSIGNAL, 0, 0)
 	if errno != 0 {

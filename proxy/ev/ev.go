@@ -9,6 +9,7 @@ import "nginxoracle/proxy/elog"
 // Sys is the seam between the loop and the kernel. Errors are syscall.Errno.
 type Sys interface {
 	Read(fd int, p []byte) (int, error)
+	Peek(fd int, p []byte) (int, error) // what Read would give, and leaves it there
 	Write(fd int, p []byte) (int, error)
 	Writev(fd int, iov [][]byte) (int, error)
 	Sendfile(out, in int, off *int64, n int) (int, error)

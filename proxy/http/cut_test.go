@@ -53,6 +53,8 @@ func (k *oneClient) Read(fd int, p []byte) (int, error) {
 	return n, nil
 }
 
+func (k *oneClient) Peek(fd int, p []byte) (int, error) { return copy(p, k.now), nil }
+
 func (k *oneClient) Readv(fd int, iov [][]byte) (int, error) { return k.Read(fd, iov[0]) }
 
 func (k *oneClient) Write(fd int, p []byte) (int, error) {

@@ -26,6 +26,17 @@ func (n *Net) Read(fd int, p []byte) (int, error) {
 	return n.read(s, p)
 }
 
+func (n *Net) Peek(fd int, p []byte) (int, error) {
+	s, err := n.get(fd)
+	if err != nil {
+		return 0, err
+	}
+	if !s.reset && len(s.buf) > 0 {
+		return copy(p, s.buf), nil
+	}
+	return n.read(s, p)
+}
+
 func (n *Net) read(s *socket, p []byte) (int, error) {
 	if s.peer != nil && n.one(n.opt.Resets) {
 		n.breakConn(s)

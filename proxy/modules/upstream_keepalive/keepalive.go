@@ -196,9 +196,9 @@ func closeHandler(e *ev.Event) {
 	conn := e.Conn
 	it := conn.Data.(*item)
 	if !conn.Close && !conn.Read.TimedOut {
-		// A byte that comes now is no answer to anything, so it need not be left for a reader; and
-		// a reset is nobody's fault.
-		if _, err := conn.Loop.Sys.Read(conn.FD, it.conf.byte[:]); err == syscall.EAGAIN {
+		// A byte that comes now stays unread, so that the server is told with a reset; one of its own is
+		// nobody's fault.
+		if _, err := conn.Loop.Sys.Peek(conn.FD, it.conf.byte[:]); err == syscall.EAGAIN {
 			e.Ready = false
 			return
 		}
