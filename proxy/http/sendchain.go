@@ -75,6 +75,8 @@ func SendChain(c *ev.Conn, in *Chain, limit int64) (*Chain, bool) {
 	if limit == 0 || limit > sendfileMax {
 		limit = sendfileMax
 	}
+	// What waits is sent before anything of this is in the list that the loop's connections share.
+	c.Loop.Flush()
 	v := loopIovs(c)
 	var send int64
 	for {
