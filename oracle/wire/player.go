@@ -263,31 +263,28 @@ const leaveRounds = 5
 
 // leave closes the origins' connections, and waits until the server has done what it does then: it
 // logs the request that waited for an origin, and takes up the next one. Whether it does so before it is
-// told to stop would be chance.
+// told to stop would be chance. So would be the order of two such requests' log lines: in a lane one
+// connection goes at a time.
 func (p *Player) leave(ctx context.Context) error {
 	for range leaveRounds {
 		open := slices.Clone(p.live)
-		for _, c := range open {
-			p.drop(c, p.openEnd(), false)
-		}
-		if len(open) == 0 || !p.last.Alive {
-			return nil
-		}
-		if err := p.alone(ctx, goal{kind: forSilence}); err != nil {
-			return err
+		for len(open) > 0 && p.last.Alive {
+			gone := map[int]bool{}
+			open = slices.DeleteFunc(open, func(c *conn) bool {
+				first := c.fd >= 0 && !gone[c.origin.lane]
+				if first {
+					gone[c.origin.lane] = true
+					p.drop(c, p.openEnd(), false)
+				}
+				return first || c.fd < 0
+			})
+			if err := p.alone(ctx, goal{kind: forSilence}); err != nil {
+				return err
+			}
 		}
 	}
 	for _, c := range slices.Clone(p.live) {
 		p.drop(c, p.openEnd(), false)
 	}
 	return nil
-}
-
-// openEnd is the end of a connection that nobody has closed: left open, unless
-// there is no server any more.
-func (p *Player) openEnd() observe.End {
-	if p.last.Alive {
-		return observe.EndOpen
-	}
-	return observe.EndDied
 }

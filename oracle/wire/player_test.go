@@ -570,3 +570,39 @@ func TestStopsWithItsContext(t *testing.T) {
 		t.Errorf("error: %v", err)
 	}
 }
+
+// What the server does when an origin goes at the end is seen, and is over before the next origin goes.
+func TestFinishHangsUpOneByOne(t *testing.T) {
+	const addr = "127.0.0.1:9001"
+	var seen []string
+	f := newFake(t, nil)
+	f.serve = func(p *peer) {
+		name, _ := p.data.(string)
+		switch {
+		case name == "" && len(p.in) > 0:
+			up := f.upstream(addr)
+			up.data = string(p.in)
+			up.send(string(p.in))
+			p.in = nil
+		case name != "" && p.eof:
+			seen = append(seen, name+" gone")
+			if !strings.HasPrefix(name, "next") {
+				next := f.upstream(addr)
+				next.data = "next after " + name
+				next.send("next after " + name)
+			}
+			p.close()
+		}
+	}
+	r := play(t, f, `-- origin 127.0.0.1:9001 --
+-- client 1 --
+send "one"
+-- client 2 --
+send "two"
+`)
+	wantEnds(t, "origin", r.Origins, "open one", "open two", "open next after one", "open next after two")
+	want := []string{"one gone", "two gone", "next after one gone", "next after two gone"}
+	if d := cmp.Diff(want, seen); d != "" {
+		t.Errorf("the server saw (-want +got):\n%s", d)
+	}
+}

@@ -24,8 +24,9 @@ type worker struct {
 	exiting bool // told to; for the master's use
 
 	// Of the loop's thread:
-	terminate, quit, drain bool
-	shutdown               ev.Event
+	terminate, drain bool
+	quit             func() // begins the graceful end, once the turn in which it was asked for is over
+	shutdown         ev.Event
 }
 
 // workerCycle reads the configuration once more for a worker, from what the first reading kept.
@@ -121,6 +122,10 @@ func (w *worker) run(m *main_.Conf, workers int, up chan<- struct{}) {
 		if w.terminate {
 			log.Err(elog.Notice, nil, "exiting")
 			break
+		}
+		if f := w.quit; f != nil {
+			w.quit = nil
+			f()
 		}
 	}
 	w.end()
@@ -241,20 +246,33 @@ func (w *worker) terminateNow() {
 }
 
 // shutdownGracefully lets a worker finish what it has begun. It returns when nothing is accepted any
-// more.
+// more. What the loop learned in one turn with the signal is served as before it, the requests that wait
+// in a pipeline included.
 func (w *worker) shutdownGracefully() {
 	if w.exiting {
 		return
 	}
 	w.exiting = true
-	w.command(func() {
-		w.cycle.Log.Err(elog.Notice, nil, "gracefully shutting down")
-		if t := main_.Of(w.cycle).ShutdownTimeout; t != 0 {
-			w.shutdown = ev.Event{Handler: w.shutdownTimeout, Cancelable: true}
-			w.loop.AddTimer(&w.shutdown, t)
+	began := make(chan struct{})
+	w.loop.Call(func() {
+		w.quit = func() {
+			w.beginShutdown()
+			close(began)
 		}
-		w.loop.Shutdown()
 	})
+	select {
+	case <-began:
+	case <-w.done:
+	}
+}
+
+func (w *worker) beginShutdown() {
+	w.cycle.Log.Err(elog.Notice, nil, "gracefully shutting down")
+	if t := main_.Of(w.cycle).ShutdownTimeout; t != 0 {
+		w.shutdown = ev.Event{Handler: w.shutdownTimeout, Cancelable: true}
+		w.loop.AddTimer(&w.shutdown, t)
+	}
+	w.loop.Shutdown()
 }
 
 // shutdownTimeout closes what is left (ngx_cycle.c, ngx_shutdown_timer_handler).

@@ -161,7 +161,8 @@ func (c *ctx) CreateRequest(r *http.Request, u *upstream.Upstream) http.Rc {
 	uriAt := len(b)
 	b = c.appendURI(b, loc)
 	uriEnd := len(b)
-	if uriEnd == uriAt {
+	// A URI that an internal redirect made empty is sent so: nginx counts the question mark in.
+	if uriEnd == uriAt && (loc.pass != nil && len(c.vars.uri) > 0 || len(c.vars.uri) == 0 && r.ValidUnparsedURI) {
 		r.Conn.Log.Err(elog.Error, nil, "zero length URI to proxy")
 		return http.Error
 	}
