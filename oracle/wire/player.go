@@ -288,3 +288,12 @@ func (p *Player) leave(ctx context.Context) error {
 	}
 	return nil
 }
+
+// openEnd is the end of a connection that nobody has closed: left open, unless
+// there is no server any more.
+func (p *Player) openEnd() observe.End {
+	if p.last.Alive {
+		return observe.EndOpen
+	}
+	return observe.EndDied
+}

@@ -162,7 +162,7 @@ func (c *ctx) CreateRequest(r *http.Request, u *upstream.Upstream) http.Rc {
 	b = c.appendURI(b, loc)
 	uriEnd := len(b)
 	// A URI that an internal redirect made empty is sent so: nginx counts the question mark in.
-	if uriEnd == uriAt && (loc.pass != nil && len(c.vars.uri) > 0 || len(c.vars.uri) == 0 && r.ValidUnparsedURI) {
+	if uriEnd == uriAt && len(c.vars.uri) == 0 && r.ValidUnparsedURI {
 		r.Conn.Log.Err(elog.Error, nil, "zero length URI to proxy")
 		return http.Error
 	}
