@@ -11,12 +11,17 @@ import (
 // Own gives every port and name of another slot in a unit's texts to the unit itself: damage makes
 // 20045 out of 20005, and a percent sign with 20747 behind it. In a batch such a text would send a
 // request to another unit's server or origin, or file a log's line under another unit. No length changes.
+// What stub_status counts is the whole server's: where damage has taken the refusal before it (see
+// fHandlers), it is put back.
 func (u *Unit) Own() {
 	conftree.Walk(u.Body, "http", func(n *conftree.Node, _ string) bool {
 		for i, w := range n.Words {
 			if b := []byte(w); owned(&b) {
 				n.Words[i] = string(b)
 			}
+		}
+		if holds(n, "stub_status") && !holds(n, "deny") {
+			n.Kids = append(slices.Clone(n.Kids), conftree.N("deny", "all")) // the list may be another unit's, too
 		}
 		return true
 	})
@@ -37,6 +42,10 @@ func (u *Unit) Own() {
 	for i := range u.Clients {
 		ownSteps(u.Clients[i].Steps)
 	}
+}
+
+func holds(n *conftree.Node, name string) bool {
+	return slices.ContainsFunc(n.Kids, func(k *conftree.Node) bool { return k.Name() == name })
 }
 
 func ownSteps(steps []casefile.Step) {
