@@ -124,7 +124,7 @@ func (o *OutputChain) asIs(b *Buf) bool {
 	if o.NeedInMemory && !b.InMemory() {
 		return false
 	}
-	if b.Pieces && !o.Whole && (o.split || b.Size() > int64(o.Bufs.Num)*o.Bufs.Size) {
+	if b.Pieces && !o.Whole && (!o.Sendfile || o.NeedInMemory) && (o.split || b.Size() > o.Bufs.Size) {
 		o.split = true
 		return false
 	}
