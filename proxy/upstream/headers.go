@@ -80,7 +80,7 @@ func (u *Upstream) AddHeader(r *http.Request, f *parse.Field, buf []byte) http.R
 	nk, nv := f.NameEnd-f.NameStart, f.ValEnd-f.ValStart
 	mem := r.Alloc(nk + nv + 1 + nk)
 	h := u.pushHeader(r)
-	h.Hash = f.Hash
+	h.Hash = f.Hash // 0 for a name without a single valid byte: nginx takes such a field for one that is not there
 	h.Key = mem[:nk:nk]
 	// a rewriting in place moves one byte more than the value
 	h.Value = mem[nk : nk+nv : nk+nv+1]
@@ -97,10 +97,6 @@ func (u *Upstream) AddHeader(r *http.Request, f *parse.Field, buf []byte) http.R
 			}
 			h.Low[i] = c
 		}
-	}
-	if h.Hash == 0 {
-		// a hash of 0 means that the field is not there
-		h.Hash = 1
 	}
 	rule := rulesByName[string(h.Low)]
 	if rule == nil {
