@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"nginxoracle/oracle/bench"
+	"nginxoracle/oracle/engine"
 	"nginxoracle/oracle/exit"
 	"nginxoracle/oracle/reference"
 )
@@ -27,18 +28,33 @@ func newBench(o *options) *cobra.Command {
   oracle bench --json --history bench-history.jsonl`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := opt.Check(); err != nil {
+				return err
+			}
+			past, err := openHistory(history)
+			if err != nil {
+				return exit.Errorf(exit.Usage, "history: %w", err)
+			}
+			defer past.close()
 			say := func(s string) { fmt.Fprintln(cmd.ErrOrStderr(), s) }
 			pair, err := reference.Resolve(cmd.Context(), o.Reference, o.Candidate, "local", say)
 			if err != nil {
 				return exit.Wrap(exit.Rig, err)
 			}
-			opt.Reference.Name, opt.Candidate.Name = "nginx", "proxy"
-			if opt.Reference.Argv, err = reference.Argv(pair.Reference.Target); err != nil {
-				return err
+			for _, side := range []struct {
+				to   *bench.Server
+				name string
+				from engine.Target
+			}{{&opt.Reference, o.Reference, pair.Reference.Target}, {&opt.Candidate, o.Candidate, pair.Candidate.Target}} {
+				argv, err := reference.Argv(side.from)
+				if err != nil {
+					return err
+				}
+				if *side.to, err = bench.Identify(cmd.Context(), side.name, side.from.Binary, argv); err != nil {
+					return exit.Wrap(exit.Rig, err)
+				}
 			}
-			if opt.Candidate.Argv, err = reference.Argv(pair.Candidate.Target); err != nil {
-				return err
-			}
+			bench.Apart(&opt.Reference, &opt.Candidate)
 			if opt.Self, err = os.Executable(); err != nil {
 				return err
 			}
@@ -50,7 +66,7 @@ func newBench(o *options) *cobra.Command {
 				return err
 			}
 			if !o.JSON {
-				fmt.Fprintf(cmd.OutOrStdout(), "machine: %s\nreference: %s; candidate: %s; %d pairs of %v\n", bench.Machine(), o.Reference, o.Candidate, opt.Pairs, opt.Duration)
+				fmt.Fprintf(cmd.OutOrStdout(), "machine: %s\nreference: %s\ncandidate: %s\n%d pairs of %v\n", bench.Machine(), opt.Reference, opt.Candidate, opt.Pairs, opt.Duration)
 			}
 			opt.Each = func(r bench.Row) {
 				if !o.JSON {
@@ -59,31 +75,33 @@ func newBench(o *options) *cobra.Command {
 			}
 			begin := time.Now()
 			rows, rigErr := bench.Run(cmd.Context(), opt)
-			report := bench.Report{Machine: bench.Machine(), At: begin.UTC(), Seconds: time.Since(begin).Seconds(), Reference: o.Reference, Candidate: o.Candidate, Rows: rows}
+			report := bench.Report{Machine: bench.Machine(), At: begin.UTC(), Seconds: time.Since(begin).Seconds(), Reference: opt.Reference, Candidate: opt.Candidate, Rows: rows}
 			interrupted := cmd.Context().Err() != nil
-			if interrupted {
-				report.Left = bench.Left(opt.Only, rows)
+			if rigErr != nil {
+				report.Left, report.Broken = bench.Left(opt.Only, rows), rigErr.Error()
 			}
 			if o.JSON {
 				if err := json.NewEncoder(cmd.OutOrStdout()).Encode(report); err != nil {
 					return err
 				}
+			} else if rigErr == nil || len(rows) > 0 {
+				report.Table(cmd.OutOrStdout())
 			}
-			if history != "" {
-				if err := appendJSON(history, report); err != nil {
-					return err
+			switch {
+			case rigErr == nil:
+				if err := past.add(report); err != nil {
+					return exit.Errorf(exit.Rig, "history: %w", err)
 				}
+			case history != "":
+				say("bench: nothing is appended to " + history + ": the run is not whole")
 			}
 			pass, fail, none := report.Count()
 			if interrupted {
-				if !o.JSON && len(rows) > 0 {
-					report.Table(cmd.OutOrStdout())
-				}
 				return done(cmd, exit.Rig, "bench: interrupted after %d PASS, %d FAIL, %d NO NUMBER; not measured: %s (each: oracle bench%s --workload NAME)",
 					pass, fail, none, strings.Join(report.Left, ", "), targetsAgain(o))
 			}
 			if rigErr != nil {
-				return exit.Wrap(exit.Rig, rigErr)
+				return exit.Errorf(exit.Rig, "after %d PASS, %d FAIL, %d NO NUMBER: %w; not measured: %s", pass, fail, none, rigErr, strings.Join(report.Left, ", "))
 			}
 			code := exit.Agree
 			switch {
@@ -91,9 +109,6 @@ func newBench(o *options) *cobra.Command {
 				code = exit.Differ
 			case none > 0:
 				code = exit.Unstable
-			}
-			if !o.JSON {
-				report.Table(cmd.OutOrStdout())
 			}
 			return done(cmd, code, "bench: %d PASS, %d FAIL, %d NO NUMBER", pass, fail, none)
 		},
@@ -107,16 +122,41 @@ func newBench(o *options) *cobra.Command {
 	return cmd
 }
 
-func appendJSON(path string, v any) error {
+// past is the file that reports are appended to; nil where none is wanted.
+type past struct {
+	*os.File
+	made bool // by this run: it goes again if nothing is written
+}
+
+// openHistory opens the file before anything is measured.
+func openHistory(path string) (*past, error) {
+	if path == "" {
+		return nil, nil
+	}
+	_, missing := os.Stat(path)
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	err = json.NewEncoder(f).Encode(v)
-	if cerr := f.Close(); err == nil {
-		err = cerr
+	return &past{f, missing != nil}, nil
+}
+
+func (p *past) add(v any) error {
+	if p == nil {
+		return nil
 	}
-	return err
+	p.made = false
+	return json.NewEncoder(p).Encode(v)
+}
+
+func (p *past) close() {
+	if p == nil {
+		return
+	}
+	p.Close()
+	if p.made {
+		os.Remove(p.Name())
+	}
 }
 
 // newBenchRole is the origin or the open-loop client of a bench, each a process of its own on its own core.

@@ -11,8 +11,10 @@ import (
 
 // Server is one of the two sides.
 type Server struct {
-	Name string   // "nginx", "proxy"
-	Argv []string // command and its leading arguments (a loader, say); "-p … -c …" follow
+	Name    string   // as the target was named: "nginx", "nginx:1.22", "proxy"; of a path, its last element
+	Version string   // what -v says
+	SHA256  string   // of the server's binary
+	Argv    []string `json:"-"` // command and its leading arguments (a loader, say); "-p … -c …" follow
 }
 
 // Workload is one row of the table: what is asked, how, and what is expected back.
@@ -80,6 +82,7 @@ type Latency struct {
 
 // Side is what was measured of one server in one workload.
 type Side struct {
+	Of       string // the server's name
 	Samples  []Sample
 	Closed   []Latency // OneByOne: one a pair
 	Syscalls float64   // a request, by launching under strace; <= 0 = no number
@@ -105,9 +108,10 @@ type Report struct {
 	Machine              string
 	At                   time.Time
 	Seconds              float64 // of the whole run
-	Reference, Candidate string
+	Reference, Candidate Server
 	Rows                 []Row
-	Left                 []string `json:",omitempty"` // workloads that were not measured: somebody interrupted the run
+	Left                 []string `json:",omitempty"` // workloads that were not measured
+	Broken               string   `json:",omitempty"` // why the run ended before its end
 }
 
 // Count is the number of figures with each verdict.
@@ -148,9 +152,10 @@ type Figure struct {
 	Why       string // for NO NUMBER
 }
 
-func (f Figure) String() string {
-	s := fmt.Sprintf("%-9s %-26s nginx %10.2f  proxy %10.2f %-4s ratio %5.2f (%s)  spread %2.0f%%/%2.0f%%",
-		f.Verdict, f.Name, f.Ref, f.Cand, f.Unit, f.Ratio, f.Bound, 100*f.Spread[0], 100*f.Spread[1])
+// line is the figure with the names of its servers.
+func (f Figure) line(ref, cand string) string {
+	s := fmt.Sprintf("%-9s %-26s %s %10.2f  %s %10.2f %-4s ratio %5.2f (%s)  spread %2.0f%%/%2.0f%%",
+		f.Verdict, f.Name, ref, f.Ref, cand, f.Cand, f.Unit, f.Ratio, f.Bound, 100*f.Spread[0], 100*f.Spread[1])
 	if f.Why != "" {
 		s += "  " + f.Why
 	}

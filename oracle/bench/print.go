@@ -30,7 +30,7 @@ func Machine() string {
 func (r Row) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s: %s\n", r.Workload, r.What)
 	for _, f := range r.Figures {
-		fmt.Fprintf(w, "  %s: %s\n", r.Workload, f)
+		fmt.Fprintf(w, "  %s: %s\n", r.Workload, f.line(r.Ref.Of, r.Cand.Of))
 	}
 	if len(r.Ref.Samples) > 0 {
 		fmt.Fprintf(w, "  %s: load by wrk -t1 -c32, closed loop\n", r.Workload)
@@ -38,7 +38,7 @@ func (r Row) Print(w io.Writer) {
 	for i, s := range [][]Latency{r.Ref.Closed, r.Cand.Closed} {
 		for _, l := range s {
 			fmt.Fprintf(w, "  %s: %-5s latency one by one (own generator, not a throughput): p50 %d µs, p99 %d µs, p99.9 %d µs\n",
-				r.Workload, []string{"nginx", "proxy"}[i], l.P50, l.P99, l.P999)
+				r.Workload, []string{r.Ref.Of, r.Cand.Of}[i], l.P50, l.P99, l.P999)
 		}
 	}
 	side := func(name string, s Side) {
@@ -64,8 +64,8 @@ func (r Row) Print(w io.Writer) {
 		}
 		fmt.Fprintln(w)
 	}
-	side("nginx", r.Ref)
-	side("proxy", r.Cand)
+	side(r.Ref.Of, r.Ref)
+	side(r.Cand.Of, r.Cand)
 	if r.Ceiling > 0 {
 		fmt.Fprintf(w, "  %s: the origin alone: %.0f/s (wrk)\n", r.Workload, r.Ceiling)
 	}
@@ -77,7 +77,7 @@ func (r Row) Print(w io.Writer) {
 
 // Table writes the figures alone, one a line.
 func (r Report) Table(w io.Writer) {
-	fmt.Fprintf(w, "%-20s %-26s %12s %12s %6s  %-8s %s\n", "workload", "figure", "nginx", "proxy", "ratio", "bound", "verdict")
+	fmt.Fprintf(w, "%-20s %-26s %12s %12s %6s  %-8s %s\n", "workload", "figure", r.Reference.Name, r.Candidate.Name, "ratio", "bound", "verdict")
 	for _, row := range r.Rows {
 		for _, f := range row.Figures {
 			fmt.Fprintf(w, "%-20s %-26s %12.2f %12.2f %6.2f  %-8s %s\n", row.Workload, f.Name, f.Ref, f.Cand, f.Ratio, f.Bound, f.Verdict)

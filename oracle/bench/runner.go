@@ -52,28 +52,38 @@ func Run(ctx context.Context, opt Options) ([]Row, error) {
 		}
 	}
 	var rows []Row
-	found := false
 	for _, w := range Workloads() {
 		if opt.Only != "" && opt.Only != w.Name {
 			continue
 		}
-		found = true
 		row, err := r.workload(ctx, w)
 		if ctx.Err() != nil {
 			return rows, ctx.Err()
+		}
+		if err != nil {
+			return rows, fmt.Errorf("workload %s: %w", w.Name, err)
 		}
 		rows = append(rows, row)
 		if opt.Each != nil {
 			opt.Each(row)
 		}
-		if err != nil {
-			return rows, fmt.Errorf("workload %s: %w", w.Name, err)
-		}
-	}
-	if !found {
-		return nil, exit.Errorf(exit.Usage, "no workload %q: want one of %s", opt.Only, strings.Join(names(), ", "))
 	}
 	return rows, nil
+}
+
+// Check tells wrong options before anything is started.
+func (o Options) Check() error {
+	switch {
+	case o.Only != "" && !slices.Contains(names(), o.Only):
+		return exit.Errorf(exit.Usage, "no workload %q: want one of %s", o.Only, strings.Join(names(), ", "))
+	case o.Pairs < 1:
+		return exit.Errorf(exit.Usage, "%d pairs: want at least 1 (5 for a verdict)", o.Pairs)
+	case o.Duration < time.Second || o.Duration%time.Second != 0:
+		return exit.Errorf(exit.Usage, "duration %v: want whole seconds (wrk takes no others)", o.Duration)
+	case o.IdleWait < 0:
+		return exit.Errorf(exit.Usage, "idle-wait %v: want no negative time", o.IdleWait)
+	}
+	return nil
 }
 
 // Left lists the workloads that were asked for and have no row.
@@ -147,7 +157,7 @@ func cpuTimes() (total, idle int64, err error) {
 }
 
 func (r *runner) workload(ctx context.Context, w Workload) (row Row, err error) {
-	row = Row{Workload: w.Name, What: w.What}
+	row = Row{Workload: w.Name, What: w.What, Ref: Side{Of: r.opt.Reference.Name}, Cand: Side{Of: r.opt.Candidate.Name}}
 	if w.Origin > 0 {
 		row.Shared = r.shared
 	}
@@ -167,8 +177,11 @@ func (r *runner) workload(ctx context.Context, w Workload) (row Row, err error) 
 			return row, err
 		}
 		n, failed, s, err := wrk(ctx, r.clientCore, w, p.originAddr(), r.opt.Duration)
-		if err != nil || failed > 0 {
-			return row, fmt.Errorf("the origin alone: %d failed, %w", failed, err)
+		if err != nil {
+			return row, fmt.Errorf("the origin alone: %w", err)
+		}
+		if failed > 0 {
+			return row, fmt.Errorf("the origin alone: %d of %d requests failed", failed, n)
 		}
 		row.Ceiling = float64(n) / s
 	}
