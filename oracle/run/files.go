@@ -30,8 +30,8 @@ func setAside(o *observe.Observation, files []engine.File) (rest []engine.File) 
 	return rest
 }
 
-// tree lists the work tree of c as an engine takes it: every folder spelled out,
-// modes and times filled in.
+// tree lists the work tree of c as an engine takes it: every folder spelled out, an
+// origin's socket's too, modes and times filled in.
 func tree(c *casefile.Case) []engine.File {
 	var files []engine.File
 	have := map[string]bool{}
@@ -68,6 +68,11 @@ func tree(c *casefile.Case) []engine.File {
 		files = append(files, e)
 	}
 	dir(LogDir)
+	for _, o := range c.Origins {
+		if p, ok := strings.CutPrefix(o.Addr, "unix:"); ok && !strings.HasPrefix(treePath(p), "/") {
+			dir(path.Dir(treePath(p)))
+		}
+	}
 	return files
 }
 

@@ -133,6 +133,21 @@ close
 	want(t, "descriptors gained", o.Process.FDAfter-o.Process.FDBefore, 0)
 }
 
+// A case that has no file beside an origin's socket, as a minimizer leaves it, gets the socket's folder.
+func TestOriginsSocketsFolder(t *testing.T) {
+	o := runText(t, open(t), `-- nginx.conf --
+events {}
+http {
+    server { listen 127.0.0.1:8080; location / { proxy_pass http://unix:/cell/a/b/o.sock; } }
+}
+-- origin unix:/cell/a/b/o.sock --
+recv request
+send "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+-- client 1 --
+`+get)
+	want(t, "client", bodies(o), []string{"1 open ok"})
+}
+
 func TestDoSections(t *testing.T) {
 	o := runText(t, open(t), `-- nginx.conf --
 events {}

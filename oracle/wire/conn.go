@@ -33,6 +33,8 @@ type conn struct {
 	started bool      // the current step has begun
 	acted   bool      // the server may still be busy with what the last steps did
 	waits   bool      // origin: the current step waits for the server to rest
+	whole   bool      // origin: the request has been received to its end
+	early   bool      // origin: the last send came before that: what is received next does not answer it
 	asked   time.Time // origin: since when a step may wait for that
 	frame   framer
 	until   int       // recv N: where it ends

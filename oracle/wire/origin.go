@@ -70,7 +70,9 @@ func (p *Player) advance(c *conn, atRest bool) (moved bool, err error) {
 				c.pc = len(c.steps) // the peer has gone: nobody is there to answer
 			case c.satisfied(s):
 				c.finish()
-				c.acted = false
+				// Bytes show that the server has noticed what was sent, but not if they were on their way before.
+				c.acted = c.acted && c.early
+				c.whole = s.What == casefile.Request
 			case atRest && s.What == casefile.All:
 				c.silent(s)
 				atRest, c.acted = false, false
@@ -81,7 +83,7 @@ func (p *Player) advance(c *conn, atRest bool) (moved bool, err error) {
 			continue
 		case casefile.Send:
 			if !c.started {
-				c.out, c.started = bytes.Join(s.Data, nil), true
+				c.out, c.started, c.early = bytes.Join(s.Data, nil), true, !c.whole
 			}
 			c.flush()
 			if c.stalled = len(c.out) > 0; c.stalled {

@@ -141,6 +141,31 @@ recv all
 	}
 }
 
+// What an origin sends before it has taken the request is noticed by the server before it goes on: the
+// request that it takes then has come already, and answers nothing.
+func TestOriginsEarlyAnswerIsSeenBeforeItsEnd(t *testing.T) {
+	for _, take := range []string{"recv request", "recv headers", "recv 5"} {
+		var seen []string
+		f := newFake(t, nil)
+		proxy := proxyTo(f, "127.0.0.1:9001")
+		f.serve = func(p *peer) {
+			if len(f.conns) == 2 && p == f.conns[1] {
+				seen = append(seen, fmt.Sprintf("%s %v", p.in, p.eof))
+			}
+			proxy(p)
+		}
+		play(t, f, "-- origin 127.0.0.1:9001 --\nconnection\nsend \"one\"\n"+take+`
+close
+-- client 1 --
+send "GET / HTTP/1.1\r\n\r\n"
+recv all
+`)
+		if d := cmp.Diff([]string{"one false", " true"}, seen); d != "" {
+			t.Errorf("%s: the server saw: %s", take, d)
+		}
+	}
+}
+
 // Behind a response that says "close" the end is there before the next step.
 func TestAnnouncedEndIsWaitedFor(t *testing.T) {
 	f := newFake(t, func(p *peer) {
