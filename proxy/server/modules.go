@@ -30,6 +30,7 @@ import (
 	"nginxoracle/proxy/modules/range_filter"
 	"nginxoracle/proxy/modules/realip"
 	"nginxoracle/proxy/modules/referer"
+	"nginxoracle/proxy/modules/regex"
 	"nginxoracle/proxy/modules/rewrite"
 	"nginxoracle/proxy/modules/secure_link"
 	"nginxoracle/proxy/modules/slice"
@@ -115,7 +116,7 @@ const refused = "not supported"
 
 // moduleSets are all modules as the reader of configurations sees them.
 func moduleSets() []*module.Set {
-	sets := []*module.Set{main_.Set, main_.Errlog, module.IncludeSet, events.Set, events.Core, events.Epoll, httpSet, thread_pool.Set}
+	sets := []*module.Set{main_.Set, main_.Errlog, module.IncludeSet, events.Set, events.Core, events.Epoll, httpSet, regex.Set, thread_pool.Set}
 	for _, m := range http.Modules {
 		sets = append(sets, &module.Set{Name: m.Name, Type: module.HTTPModule, Directives: m.Directives, Conf: httpConf(m.Index)})
 	}
