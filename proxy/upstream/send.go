@@ -4,6 +4,7 @@ import (
 	"nginxoracle/proxy/elog"
 	"nginxoracle/proxy/ev"
 	"nginxoracle/proxy/http"
+	"nginxoracle/proxy/module"
 )
 
 // sendRequest goes on sending the request (ngx_http_upstream_send_request).
@@ -156,7 +157,32 @@ func (u *Upstream) sendRequestBody(r *http.Request, doWrite bool) int {
 	return rc
 }
 
+// output sends in, and what waits from before. A body in a file is read and sent in the pieces in which nginx does, unless
+// sendfile is on: how much an origin that stops reading has been sent depends on them.
 func (u *Upstream) output(r *http.Request, in *http.Chain) int {
+	o := &u.copies
+	if o.In == nil && o.Busy == nil && (r.HC.Sendfile || !hasFile(in)) {
+		return u.outputFilter(r, in)
+	}
+	if o.Filter == nil {
+		*o = http.OutputChain{
+			R: r, Bufs: module.Bufs{Num: 1, Size: r.Core.ClientBodyBufferSize}, Tag: u,
+			Filter: func(r *http.Request, out *http.Chain) http.Rc { return http.Rc(u.outputFilter(r, out)) },
+		}
+	}
+	return int(o.Output(in))
+}
+
+func hasFile(in *http.Chain) bool {
+	for ; in != nil; in = in.Next {
+		if in.Buf.InFile {
+			return true
+		}
+	}
+	return false
+}
+
+func (u *Upstream) outputFilter(r *http.Request, in *http.Chain) int {
 	if u.OutputFilter != nil {
 		return u.OutputFilter(r, u, in)
 	}

@@ -101,6 +101,7 @@ type Upstream struct {
 	RequestBufs *http.Chain
 	// OutputFilter writes a part of the request; nil is ChainWriter.
 	OutputFilter func(r *http.Request, u *Upstream, in *http.Chain) int
+	copies       http.OutputChain // of a body that is in a file
 	wOut         *http.Chain
 	wLast        **http.Chain
 
@@ -298,6 +299,7 @@ func (u *Upstream) connect(r *http.Request) {
 		c.TCPNopush = ev.TCPDisabled
 	}
 	u.wOut, u.wLast = nil, &u.wOut
+	u.copies = http.OutputChain{}
 
 	if u.requestSent && u.reinit(r) != http.OK {
 		u.finalize(r, codeInternal)
