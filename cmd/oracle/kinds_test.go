@@ -94,6 +94,11 @@ func (v *verdicts) diff(w *verdicts) string {
 	return d
 }
 
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
 var verdictLine = regexp.MustCompile(`(?m)^(\S+\.txtar) +(\w+)$`)
 
 // play replays some cases and runs a campaign's batch in a kind of cell.
@@ -105,6 +110,18 @@ func play(t *testing.T, oracle func(...string) string, bin, kind string) *verdic
 	}
 	if len(v.Cases) < 20 {
 		t.Errorf("%s: %d verdicts, want at least 20", kind, len(v.Cases))
+	}
+	if proxy := "../../bin/proxy"; exists(proxy) { // make builds it before the tests
+		cases, err := filepath.Glob("../../scenarios/proxy/[a-c]*.txtar")
+		if err != nil || len(cases) < 20 {
+			t.Fatalf("%d cases with an upstream, want at least 20 (%v)", len(cases), err)
+		}
+		out := oracle(append([]string{"replay", "-v", "--jobs", "1", "--cell", kind, "--candidate", proxy}, cases...)...)
+		for _, m := range verdictLine.FindAllStringSubmatch(out, -1) {
+			v.Cases["proxy: "+m[1]] = []string{m[2]}
+		}
+	} else {
+		t.Log("bin/proxy is not built: only the reference with itself is compared")
 	}
 	dir := t.TempDir()
 	out = oracle("fuzz", "--json", "--cases", "1", "--seed", "11", "--no-feedback", "--jobs", "1", "--cell", kind,
