@@ -135,7 +135,7 @@ func campaignPage(cmd *cobra.Command, o *reportOptions, dir string) (*report.Pag
 			{Name: "compared", Value: fmt.Sprintf("%d batches, %d server blocks, %d wrong configurations, %d exchanges", s.Batches, s.Units, s.Wrong, s.Exchanges)},
 			{Name: "speed", Value: fmt.Sprintf("%.0f exchanges/s, %.0f server blocks/s, %.1f boots/s, over all runs of the campaign", float64(s.Exchanges)/sec, float64(s.Units)/sec, float64(s.Boots)/sec)},
 			{Name: "findings", Value: fmt.Sprintf("%d; %d cases wait for triage; %d differing units in all, %d of them only counted", len(s.Findings), len(waiting), s.Mismatches, s.Repeats)},
-			{Name: "set aside", Value: fmt.Sprintf("%d units that nginx does not load, %d refused, %d unstable, %d runs without verdict", s.Dropped, s.Refused, s.Unstable, s.RigFailed)},
+			{Name: "set aside", Value: fmt.Sprintf("%d units that nginx does not load, %d refused, %d unstable, %d on which the candidate wavers, %d in company only, %d runs without verdict", s.Dropped, s.Refused, s.Unstable, s.Wavers, s.Company, s.RigFailed)},
 			{Name: "last-resort timeouts", Value: fmt.Sprintf("%d, %.2f in 1,000 exchanges", s.Timeouts, 1000*float64(s.Timeouts)/float64(max(2*s.Exchanges, 1)))},
 		},
 	}

@@ -121,7 +121,7 @@ func New(cfg Config) (*Campaign, error) {
 			c.locked.Close() // nothing was written there: the lock goes with it
 		}
 	}()
-	for _, dir := range []string{cfg.Corpus, c.path(), c.path("pending"), c.path("seeds"), c.path("originals"), c.path("unstable"), c.path("rig")} {
+	for _, dir := range []string{cfg.Corpus, c.path(), c.path("pending"), c.path("seeds"), c.path("originals"), c.path("unstable"), c.path("wavers"), c.path("company"), c.path("rig")} {
 		if err = catalog.Sweep(dir); err != nil {
 			return nil, fmt.Errorf("campaign: clean up after a kill: %w", err)
 		}
@@ -169,11 +169,14 @@ func (c *Campaign) Run(ctx context.Context) (Summary, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.memory[1] = resident()
-	saveErr := c.save()
-	if saveErr != nil {
-		c.failLocked(saveErr)
+	sum := c.summary()
+	c.state.Told = c.state.toll()
+	if err := c.save(); err != nil {
+		c.failLocked(err)
+		c.state.Told = sum.Told
+		sum = c.summary()
 	}
-	return c.summary(), errors.Join(c.errs...)
+	return sum, errors.Join(c.errs...)
 }
 
 // failLocked remembers why there is no verdict. One full disk fails everything that writes: of errors of
@@ -230,7 +233,7 @@ func (c *Campaign) next() task {
 
 // work is one job: one pair of cells, used until the end.
 func (c *Campaign) work(ctx context.Context, job int) error {
-	rig := &cells{cfg: &c.cfg, note: c.rigFailed}
+	rig := &cells{cfg: &c.cfg, note: c.rigFailed, good: func() { c.count(func(s *State) { s.MadeGood++ }) }}
 	defer rig.close()
 	if err := rig.open(ctx); err != nil {
 		return err

@@ -2,6 +2,7 @@ package campaign
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,6 +47,8 @@ type rigged struct {
 	bug            string
 	fail           func(run int32) error
 	waver          bool
+	twist          func(target string, n int32, slot, slots int) string // another answer; n counts this target's runs
+	turns          [2]atomic.Int32                                      // the reference's runs, the candidate's
 	runs           atomic.Int32
 	opened, closed atomic.Int32
 }
@@ -77,7 +80,7 @@ func (r *rigged) run(ctx context.Context, c engine.Cell, cs *casefile.Case, _ ru
 		conftree.Walk(top, "", func(n *conftree.Node, _ string) bool {
 			if n.Name() == "server" && bytes.Contains(conftree.Print([]*conftree.Node{n}), []byte(" "+r.bug+" ")) {
 				for _, k := range n.Kids {
-					if k.Name() == "listen" {
+					if k.Name() == "listen" && len(k.Words) > 1 {
 						for _, s := range slotsIn([]byte(k.Words[1])) {
 							buggy[s] = true
 						}
@@ -89,6 +92,15 @@ func (r *rigged) run(ctx context.Context, c engine.Cell, cs *casefile.Case, _ ru
 		})
 	}
 	o := &observe.Observation{Info: c.Info(), Process: observe.Process{Started: true}, Took: time.Millisecond}
+	units, turn := map[int]bool{}, int32(0)
+	for _, s := range cs.Sections {
+		units[(s.ID-1)/100] = true
+	}
+	if c.Info().Target == "proxy" {
+		turn = r.turns[1].Add(1)
+	} else {
+		turn = r.turns[0].Add(1)
+	}
 	for _, s := range cs.Sections {
 		answer := "HTTP/1.1 200 OK\r\n\r\n"
 		slots := slotsIn([]byte(s.Addr))
@@ -97,6 +109,9 @@ func (r *rigged) run(ctx context.Context, c engine.Cell, cs *casefile.Case, _ ru
 		}
 		if r.waver && n%3 == 0 {
 			answer = fmt.Sprintf("HTTP/1.1 2%02d OK\r\n\r\n", n%90)
+		}
+		if r.twist != nil {
+			answer = cmp.Or(r.twist(c.Info().Target, turn, (s.ID-1)/100, len(units)), answer)
 		}
 		o.Clients = append(o.Clients, observe.Conn{ID: s.ID, Addr: s.Addr, Recv: []byte(answer), End: observe.EndClosed})
 	}

@@ -17,6 +17,7 @@ import (
 type cells struct {
 	cfg       *Config
 	note      func(*casefile.Case, error)
+	good      func() // what was noted last has a verdict after all
 	ref, cand engine.Cell
 	covered   engine.Cell // the coverage build, opened when it is first needed
 	useCover  bool        // pairs run on it instead of the candidate
@@ -80,6 +81,9 @@ func (p *cells) again(ctx context.Context, c *casefile.Case, f func() error) err
 		if oerr := p.open(ctx); oerr != nil {
 			return errors.Join(err, errBroken, oerr)
 		}
+	}
+	if err == nil {
+		p.good()
 	}
 	return err
 }

@@ -1,9 +1,11 @@
 package campaign
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sort"
 
@@ -39,10 +41,15 @@ func (c *Campaign) inCompany(ctx context.Context, rig *cells, p *pendingCase) (f
 	if err != nil || ctx.Err() != nil {
 		return "", broken(ctx, err)
 	}
-	if !again {
+	switch again {
+	case notAgain:
 		c.count(func(s *State) { c.cores[p.Core]-- })
 		why := "differs in company, agrees alone; did not come again in the same company"
 		return why, c.inCompanyOnly(p.crowd.b.Case(), p.Core+": "+why, p.crowd.seen)
+	case elsewhere: // there is no one difference to keep while units are taken out
+		why := "the batch differs again and again, each time elsewhere; the unit agrees alone"
+		c.count(func(s *State) { s.CompanyAgain++ })
+		return why, c.inCompanyOnly(p.crowd.b.Case(), p.Core+": "+why, append(slices.Clone(p.crowd.seen), h.seen...))
 	}
 	b, err := h.smallest(ctx, p.crowd.b, p.crowd.slot)
 	if err != nil || ctx.Err() != nil {
@@ -82,7 +89,9 @@ func (c *Campaign) inCompanyOnly(cs *casefile.Case, why string, seen []string) e
 }
 
 // companyRuns is how often a batch must differ again before it counts. A crowd in which a unit
-// differs by chance in every fifth run does so twice in a row in 1 of 25.
+// differs by chance in every fifth run does so twice in a row in 1 of 25. A fault that gives one
+// connection's bytes to another shows each time in other units: that anything at all differs in both runs
+// is asked of batches only in which the reference gave the same twice, and of units that no timer has met.
 const companyRuns = 2
 
 // bisectRuns bounds the runs of both sides in which a company is made smaller. One other unit
@@ -95,38 +104,93 @@ type company struct {
 	rig  *cells
 	core string
 	left int
+	seen []string // what differed in the last run elsewhere
 }
 
+// repeat is what came of playing a batch again.
+type repeat int
+
+const (
+	notAgain  repeat = iota
+	sameAgain        // the same difference at the same unit, every time
+	elsewhere        // a difference every time, though not the same
+)
+
 // again tells whether the difference comes in every one of some more runs, in which the
-// reference agrees with itself.
-func (h *company) again(ctx context.Context, b *gen.Batch, slot int) (bool, error) {
+// reference agrees with itself, or another one does.
+func (h *company) again(ctx context.Context, b *gen.Batch, slot int) (repeat, error) {
+	same, other := true, true
 	var first *observe.Observation
 	for range companyRuns {
-		shows, ref, err := h.shows(ctx, b, slot)
-		if err != nil || !shows {
-			return false, err
+		cs, ref, cand, err := h.play(ctx, b)
+		if err != nil || ref == nil {
+			return notAgain, err
 		}
-		if first != nil && len(h.coresIn(slot, first, ref)) > 0 {
-			return false, nil
+		r := h.c.cfg.Compare(ref, cand)
+		same = same && slices.Contains(coresAt(slot, r), h.core)
+		said := saying(b, cs, r, ref, cand)
+		other, h.seen = other && len(said) > 0, excerpts(said)
+		if first != nil {
+			self := h.c.cfg.Compare(first, ref)
+			same = same && len(coresAt(slot, self)) == 0
+			other = other && self.Verdict == diff.Agree
+		}
+		if !same && !other {
+			return notAgain, nil
 		}
 		first = ref
 	}
-	return true, nil
+	if same {
+		return sameAgain, nil
+	}
+	return elsewhere, nil
+}
+
+// saying are the mismatches of a run that say something of the candidate: not those of units that the
+// machine held up (nor what belongs to none, when there are such), nor of those that show what stub_status counts.
+func saying(b *gen.Batch, cs *casefile.Case, r diff.Result, ref, cand *observe.Observation) (out []diff.Mismatch) {
+	late := lateSlots(cs, ref, cand)
+	held := slices.Contains(slices.Collect(maps.Values(late)), true)
+	counts := map[int]bool{}
+	for _, o := range []*observe.Observation{ref, cand} {
+		for _, cl := range o.Clients {
+			counts[(cl.ID-1)/100] = counts[(cl.ID-1)/100] || bytes.Contains(cl.Recv, []byte("\nActive connections: ")) || bytes.HasPrefix(cl.Recv, []byte("Active connections: "))
+		}
+	}
+	for _, m := range r.Mismatches {
+		n, ok := slotOf(m)
+		if ok && n < len(b.Units) {
+			if !late[n] && !counts[n] {
+				out = append(out, m)
+			}
+		} else if !held {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// play runs a batch on both sides. Without an observation there is no verdict, and the rig has counted it.
+func (h *company) play(ctx context.Context, b *gen.Batch) (cs *casefile.Case, ref, cand *observe.Observation, err error) {
+	cs = b.Case()
+	cs.Name = fmt.Sprintf("company of %d units", len(b.Units))
+	ref, cand, err = h.rig.pair(ctx, cs, lanes(cs, run.Options{Calm: true}))
+	if errors.Is(err, errBroken) {
+		return cs, nil, nil, err
+	}
+	if err != nil {
+		return cs, nil, nil, nil
+	}
+	return cs, byUnit(ref), byUnit(cand), nil
 }
 
 // shows runs a batch, and tells whether the difference is there.
-func (h *company) shows(ctx context.Context, b *gen.Batch, slot int) (bool, *observe.Observation, error) {
-	cs := b.Case()
-	cs.Name = fmt.Sprintf("company of %d units", len(b.Units))
-	ref, cand, err := h.rig.pair(ctx, cs, lanes(cs, run.Options{Calm: true}))
-	if errors.Is(err, errBroken) {
-		return false, nil, err
+func (h *company) shows(ctx context.Context, b *gen.Batch, slot int) (bool, error) {
+	_, ref, cand, err := h.play(ctx, b)
+	if err != nil || ref == nil {
+		return false, err
 	}
-	if err != nil {
-		return false, nil, nil // counted by the rig
-	}
-	ref, cand = byUnit(ref), byUnit(cand)
-	return slices.Contains(h.coresIn(slot, ref, cand), h.core), ref, nil
+	return slices.Contains(coresAt(slot, h.c.cfg.Compare(ref, cand)), h.core), nil
 }
 
 // smallest takes out as many units beside slot's as can go, halves first.
@@ -150,7 +214,7 @@ func (h *company) smallest(ctx context.Context, b *gen.Batch, slot int) (*gen.Ba
 			if len(n.Units) == 0 {
 				break
 			}
-			shows, _, err := h.shows(ctx, n, s)
+			shows, err := h.shows(ctx, n, s)
 			if err != nil {
 				return nil, err
 			}
@@ -165,10 +229,10 @@ func (h *company) smallest(ctx context.Context, b *gen.Batch, slot int) (*gen.Ba
 	return n, nil
 }
 
-// coresIn lists what two observations of a batch differ in at one slot, or at none.
-func (h *company) coresIn(slot int, a, b *observe.Observation) []string {
+// coresAt lists what two observations of a batch differ in at one slot, or at none.
+func coresAt(slot int, r diff.Result) []string {
 	var own []diff.Mismatch
-	for _, m := range h.c.cfg.Compare(a, b).Mismatches {
+	for _, m := range r.Mismatches {
 		n, ok := slotOf(m)
 		if ok && n == slot || !ok && slot == nobody {
 			own = append(own, m)

@@ -256,7 +256,9 @@ func (c *Campaign) settle(p *pendingCase, rep triage.Report) (fate string, err e
 		// such a file. It is counted, shown and kept, and its core may be found again.
 		c.cores[p.Core]--
 		fate = "the candidate wavers: " + rep.Signature.Core
-		return fate, c.unstableLocked(rep.Case, fate, p.differed(rep)...)
+		s.Wavers++
+		s.LastWavers = fate
+		return fate, c.keepAside("wavers", s.Wavers, rep.Case, fate, p.differed(rep)...)
 	}
 	sig := rep.Signature.String()
 	if e := c.catalog.Find(sig); e != nil {
@@ -344,10 +346,15 @@ func (c *Campaign) unstable(cs *casefile.Case, why string, seen ...string) {
 func (c *Campaign) unstableLocked(cs *casefile.Case, why string, seen ...string) error {
 	c.state.Unstable++
 	c.state.LastUnstable = why
-	if c.state.Unstable > 100 { // enough to look at
+	return c.keepAside("unstable", c.state.Unstable, cs, why, seen...)
+}
+
+// keepAside keeps a case that is no finding, with what differed in it.
+func (c *Campaign) keepAside(folder string, n int, cs *casefile.Case, why string, seen ...string) error {
+	if n > 100 { // enough to look at
 		return nil
 	}
-	n := cs.Clone()
-	n.Prose = append(append(n.Prose, why), seen...)
-	return catalog.WriteFile(c.path("unstable", fmt.Sprintf("%04d.txtar", c.state.Unstable)), n.Print())
+	k := cs.Clone()
+	k.Prose = append(append(k.Prose, why), seen...)
+	return catalog.WriteFile(c.path(folder, fmt.Sprintf("%04d.txtar", n)), k.Print())
 }

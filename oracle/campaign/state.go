@@ -36,10 +36,13 @@ type State struct {
 	Mismatches     int // differing units
 	Repeats        int // of them, only counted
 	Unstable       int
+	Wavers         int // units that differ in some runs only, while the reference agrees with itself
 	Company        int // units that differed in their batch and agree alone
-	CompanyAgain   int // of them, those that differ in the same company again
+	CompanyAgain   int // of them, those whose batch differs again
 	Late           int // units with a short timer that differed while the machine held them up; they were played again
 	RigFailed      int
+	MadeGood       int  // of them, those that new cells gave a verdict
+	Told           toll // what earlier runs of the campaign have counted and ended with
 	Shrinks        int
 	ShrinkTime     time.Duration
 	SelfChecks     int
@@ -62,8 +65,25 @@ type State struct {
 	Findings       []Finding
 	LastSpoiled    string
 	LastUnstable   string
+	LastWavers     string
 	LastCompany    string
 	LastRig        string
+}
+
+// toll is what a run's exit code is about. A run that was killed has told nobody: what it counted counts for the next.
+type toll struct {
+	Compared, Unstable, Wavers, Company, CompanyAgain, RigFailed, MadeGood, Settled, KnownNew int
+}
+
+func (s *State) toll() toll {
+	return toll{Compared: s.Batches + s.Wrong, Unstable: s.Unstable, Wavers: s.Wavers, Company: s.Company, CompanyAgain: s.CompanyAgain,
+		RigFailed: s.RigFailed, MadeGood: s.MadeGood, Settled: s.Shrinks, KnownNew: s.Signals["known-new"]}
+}
+
+// since is what was counted after old.
+func (t toll) since(old toll) toll {
+	return toll{t.Compared - old.Compared, t.Unstable - old.Unstable, t.Wavers - old.Wavers, t.Company - old.Company, t.CompanyAgain - old.CompanyAgain,
+		t.RigFailed - old.RigFailed, t.MadeGood - old.MadeGood, t.Settled - old.Settled, t.KnownNew - old.KnownNew}
 }
 
 // Finding is one finding of this campaign.

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"nginxoracle/oracle/catalog"
 	"nginxoracle/oracle/count"
 	"nginxoracle/oracle/exit"
 )
@@ -33,8 +34,9 @@ type Summary struct {
 	Code    exit.Code
 	Why     string
 	Dir     string
-	Flags   string   // that name the targets, for the lines to paste: "" or " --candidate X"
-	Waiting []string // pending cases that nobody looked at yet
+	Open    []Finding // those of this campaign that nobody has dealt with
+	Flags   string    // that name the targets, for the lines to paste: "" or " --candidate X"
+	Waiting []string  // pending cases that nobody looked at yet
 }
 
 func (c *Campaign) snapshot() Snapshot {
@@ -57,31 +59,56 @@ func (c *Campaign) summary() Summary {
 	for _, p := range c.pending {
 		s.Waiting = append(s.Waiting, p.File)
 	}
+	s.Open = c.open()
+	open, now := len(s.Open), s.toll().since(s.Told)
+	none := now.Compared == 0 && now.Settled == 0 // what was left of an earlier run may be all that is settled
+	lost := now.RigFailed - now.MadeGood
 	switch {
-	case s.Batches+s.Wrong == 0 && s.Spoiled+s.Dropped == 0 && s.Refused > 0:
+	case none && s.Spoiled+s.Dropped == 0 && s.Refused > 0:
 		s.Code, s.Why = exit.Refused, "the candidate refuses everything: nothing compared"
-	case s.Batches+s.Wrong == 0 || len(c.errs) > 0:
+	case none || len(c.errs) > 0:
 		s.Code, s.Why = exit.Rig, "the rig broke"
 		if len(c.errs) > 0 {
 			s.Why += ": " + firstLine(c.errs[0].Error())
 		}
 	case c.stopped:
 		s.Code, s.Why = exit.Differ, "stopped at the first mismatch: "+c.pending[0].Core
-	case s.CompanyAgain > 0:
-		s.Code, s.Why = exit.Differ, fmt.Sprintf("%s; %s in company only, again and again", count.Of(len(s.Findings), "finding"), count.Of(s.CompanyAgain, "unit differs", "units differ"))
-	case len(s.Findings) > 0 || len(s.Waiting) > 0 || s.Signals["known-new"] > 0:
-		s.Code, s.Why = exit.Differ, fmt.Sprintf("%s, %s for triage", count.Of(len(s.Findings), "finding"), count.Of(len(s.Waiting), "case waits", "cases wait"))
-	case s.RigFailed*100 > s.Batches+s.Wrong:
-		s.Code, s.Why = exit.Rig, fmt.Sprintf("%s gave no verdict, the last: %s", count.Of(s.RigFailed, "run"), firstLine(s.LastRig))
-	case s.Unstable > 0 && c.cfg.Self:
-		s.Code, s.Why = exit.Unstable, count.Of(s.Unstable, "case")+" on which the reference wavers"
+	case now.CompanyAgain > 0:
+		s.Code, s.Why = exit.Differ, fmt.Sprintf("%s; %s in company only, again and again", count.Of(open, "finding"), count.Of(now.CompanyAgain, "unit differs", "units differ"))
+	case now.Wavers > 0:
+		s.Code, s.Why = exit.Differ, fmt.Sprintf("%s; on %s the candidate wavers and the reference does not", count.Of(open, "finding"), count.Of(now.Wavers, "unit"))
+	case open > 0 || len(s.Waiting) > 0 || now.KnownNew > 0 && c.anyNew():
+		s.Code, s.Why = exit.Differ, fmt.Sprintf("%s, %s for triage", count.Of(open, "finding"), count.Of(len(s.Waiting), "case waits", "cases wait"))
+	case now.RigFailed*100 > now.Compared:
+		s.Code, s.Why = exit.Rig, fmt.Sprintf("%s gave no verdict, the last: %s", count.Of(now.RigFailed, "run"), firstLine(s.LastRig))
+	case now.Unstable > 0 && c.cfg.Self:
+		s.Code, s.Why = exit.Unstable, count.Of(now.Unstable, "case")+" on which the reference wavers"
+	case now.Unstable+now.Company+lost > 0:
+		s.Code, s.Why = exit.Unstable, "all else agrees; "+count.Of(now.Unstable+now.Company+lost, "unit")+" without a verdict kept in "+s.Dir+" (see above)"
 	default:
 		s.Code, s.Why = exit.Agree, "all agree"
-		if n := s.Unstable + s.Company + s.RigFailed; n > 0 {
-			s.Why = "all else agrees; " + count.Of(n, "unit") + " without a verdict kept in " + s.Dir + " (see above)"
-		}
 	}
 	return s
+}
+
+// open are the findings of this campaign that nobody has dealt with: what was fixed since, or is recorded as
+// a divergence, does not fail the next run. What the catalogue has no word of stays open.
+func (c *Campaign) open() (list []Finding) {
+	for _, f := range c.state.Findings {
+		i := slices.IndexFunc(c.catalog.Entries, func(e *catalog.Entry) bool { return e.Path == f.File })
+		if i < 0 {
+			i = slices.IndexFunc(c.catalog.Entries, func(e *catalog.Entry) bool { return e.Signature() == f.Signature })
+		}
+		if i < 0 || c.catalog.Entries[i].Status() == catalog.New {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// anyNew tells whether one of the catalogue's findings that were met is new.
+func (c *Campaign) anyNew() bool {
+	return slices.ContainsFunc(c.catalog.Entries, func(e *catalog.Entry) bool { return e.Status() == catalog.New && c.state.Known[e.ID] > 0 })
 }
 
 // Line is the state as key=value pairs.
@@ -101,6 +128,7 @@ func (s Snapshot) Line() string {
 	kv("mismatches", s.Mismatches)
 	kv("repeats", s.Repeats)
 	kv("unstable", s.Unstable)
+	kv("wavers", s.Wavers)
 	kv("company", s.Company)
 	kv("late", s.Late)
 	kv("refused", s.Refused)
@@ -137,6 +165,9 @@ func (s Summary) Print(w io.Writer, jobs int) {
 	if s.LastUnstable != "" {
 		p("unstable  the last: %s", s.LastUnstable)
 	}
+	if s.Wavers > 0 {
+		p("wavers    %s in some runs only, while the reference agrees with itself; the last: %s", count.Of(s.Wavers, "unit differs", "units differ"), s.LastWavers)
+	}
 	if s.LastSpoiled != "" {
 		p("spoiled   the last: %s", s.LastSpoiled)
 	}
@@ -171,7 +202,10 @@ func (s Summary) Print(w io.Writer, jobs int) {
 	if len(s.Known) > 0 {
 		p("known     %s", sorted(s.Known))
 	}
-	for _, f := range s.Findings {
+	if n := len(s.Findings) - len(s.Open); n > 0 {
+		p("settled   %s of this campaign fixed or recorded since", count.Of(n, "finding"))
+	}
+	for _, f := range s.Open {
 		p("finding   %s  %s", f.ID, f.Signature)
 		p("          oracle replay%s %s", s.Flags, f.File)
 	}
@@ -194,6 +228,9 @@ type kept struct{ word, what, dir string }
 func (s Summary) aside() (list []kept) {
 	if s.Unstable > 0 {
 		list = append(list, kept{"unstable", count.Of(s.Unstable, "unit that differed did", "units that differed did") + " not come again, or the reference wavers; kept, to look again:", "unstable"})
+	}
+	if s.Wavers > 0 {
+		list = append(list, kept{"wavers  ", count.Of(s.Wavers, "unit") + " on which the candidate wavers; kept, to look again:", "wavers"})
 	}
 	if s.Company > 0 {
 		list = append(list, kept{"company ", count.Of(s.Company, "unit") + " agreed alone; kept, to look again:", "company"})

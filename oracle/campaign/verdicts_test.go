@@ -1,0 +1,131 @@
+package campaign
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"nginxoracle/fuzz/gen"
+	"nginxoracle/oracle/casefile"
+	"nginxoracle/oracle/catalog"
+	"nginxoracle/oracle/diff"
+	"nginxoracle/oracle/exit"
+	"nginxoracle/oracle/minimize"
+	"nginxoracle/oracle/observe"
+)
+
+const oops = "HTTP/1.1 500 Oops\r\n\r\n"
+
+// What has no verdict is no agreement, and what the candidate does is not the reference's wavering.
+func TestWhatACampaignEndsWith(t *testing.T) {
+	for _, x := range []struct {
+		name  string
+		twist func(target string, n int32, slot, slots int) string
+		code  exit.Code
+		want  toll
+	}{
+		{"all agree", func(string, int32, int, int) string { return "" }, exit.Agree, toll{}},
+		{"once in company", func(target string, n int32, slot, slots int) string {
+			if target == "proxy" && n == 1 && slot == 2 {
+				return oops
+			}
+			return ""
+		}, exit.Unstable, toll{Company: 1}},
+		{"each time elsewhere, in company only", func(target string, n int32, slot, slots int) string {
+			if target == "proxy" && slots > 1 && slot == int(n)%slots {
+				return oops
+			}
+			return ""
+		}, exit.Differ, toll{Company: 1, CompanyAgain: 1}},
+		{"each time elsewhere, on both sides", func(target string, n int32, slot, slots int) string {
+			if slots > 1 && slot == int(n)%slots {
+				return oops + target
+			}
+			return ""
+		}, exit.Unstable, toll{Company: 3}}, // the unit, and two when the batch is run on the reference alone
+		{"the reference wavers", func(target string, n int32, slot, slots int) string {
+			if target == "nginx" && slot == 0 {
+				return fmt.Sprintf("HTTP/1.1 2%02d OK\r\n\r\n", n)
+			}
+			return ""
+		}, exit.Unstable, toll{Unstable: 2}}, // in the batch, and run again by itself
+		{"the candidate wavers", func(target string, n int32, slot, slots int) string {
+			if target == "proxy" && slot == 0 && n%2 == 1 {
+				return oops
+			}
+			return ""
+		}, exit.Differ, toll{Wavers: 1}},
+	} {
+		r := &rigged{t: t, dir: t.TempDir(), bug: "no such directive", twist: x.twist}
+		one := func(c *Config) {
+			c.Feedback, c.Wrong, c.Jobs, c.Batches, c.Shrink = false, 0, 1, 1, minimize.Budget{Attempts: 1}
+		}
+		sum := r.campaign(func(c *Config) { one(c); c.Seed = 6 })
+		got := sum.toll()
+		got.Compared, got.Settled = 0, 0
+		if sum.Code != x.code || got != x.want || len(sum.Findings) != 0 {
+			t.Errorf("%s: code %v (%s), %+v, want %v and %+v", x.name, sum.Code, sum.Why, got, x.code, x.want)
+		}
+		// What a run was told of, the next one does not end with.
+		r.twist = nil
+		if again := r.campaign(func(c *Config) { one(c); c.Seed = 6 }); again.Code != exit.Agree {
+			t.Errorf("%s: the next run in the same folder ends with %v (%s)", x.name, again.Code, again.Why)
+		}
+	}
+}
+
+// A finding that was dealt with does not keep the campaign at exit code 1; one that was not does.
+func TestFindingsThatWereDealtWith(t *testing.T) {
+	r := &rigged{t: t, dir: t.TempDir(), bug: busiest(t)}
+	r.campaign(nil)
+	c, err := catalog.Open(filepath.Join(r.dir, "corpus"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.bug = "no such directive"
+	if sum := r.campaign(nil); sum.Code != exit.Differ || len(sum.Open) != len(sum.Findings) {
+		t.Fatalf("new findings are left: code %v (%s), %d open", sum.Code, sum.Why, len(sum.Open))
+	}
+	for i, e := range c.Entries {
+		e.Case.Meta[1].Value = catalog.Fixed
+		if i%2 == 1 {
+			e.Case.Meta[1].Value = catalog.Divergence
+			e.Case.Meta = append(e.Case.Meta, casefile.Field{Key: "reason", Value: "r"}, casefile.Field{Key: "decision", Value: "1"})
+		}
+		if err := catalog.WriteFile(e.Path, e.Case.Print()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if sum := r.campaign(nil); sum.Code != exit.Agree || len(sum.Open) != 0 {
+		t.Errorf("all were dealt with: code %v (%s), %d open", sum.Code, sum.Why, len(sum.Open))
+	}
+}
+
+// What the machine held up says nothing, nor does what a whole server's counters show.
+func TestWhatSaysSomethingInCompany(t *testing.T) {
+	const timedConf = "events {}\nhttp {\nserver { listen 20000; send_timeout 100ms; }\n}\n"
+	cs := &casefile.Case{Files: []casefile.File{{Path: "nginx.conf", Data: []byte(timedConf)}}}
+	b := &gen.Batch{Units: make([]*gen.Unit, 3)}
+	r := diff.Result{Mismatches: []diff.Mismatch{{Where: "client 1"}, {Where: "client 101"}, {Where: "processes"}}}
+	where := func(ms []diff.Mismatch) (out string) {
+		for _, m := range ms {
+			out += m.Where + "; "
+		}
+		return out
+	}
+	calm, late := &observe.Observation{}, &observe.Observation{LateLanes: []int{0}}
+	stub := &observe.Observation{Clients: []observe.Conn{{ID: 101, Recv: []byte("HTTP/1.1 200 OK\r\n\r\nActive connections: 3 \n")}}}
+	for _, x := range []struct {
+		ref, cand *observe.Observation
+		want      string
+	}{
+		{calm, calm, "client 1; client 101; processes; "},
+		{late, calm, "client 101; "},
+		{calm, stub, "client 1; processes; "},
+		{late, stub, ""},
+	} {
+		if got := where(saying(b, cs, r, x.ref, x.cand)); got != x.want {
+			t.Errorf("got %q, want %q", got, x.want)
+		}
+	}
+}
