@@ -28,7 +28,8 @@ var boundaries = []boundary{
 		why: "the proxy's system calls are made behind the loop's seam, the oracle's in the cell",
 		except: []exception{
 			{"oracle/wire/", "clients and origins move bytes over descriptors that were opened in a cell, and ask the kernel of them"},
-			{"oracle/bench/roles.go", "the open-loop generator waits to the microsecond: prctl, ppoll"},
+			{"oracle/bench/openloop.go", "the open-loop generator waits to the microsecond: prctl, ppoll"},
+			{"oracle/bench/cores.go", "the cores that may be used are the kernel's word: sched_getaffinity"},
 			{"oracle/campaign/lock.go", "one campaign a folder: flock, which the kernel frees when the process is killed"},
 		}},
 	{imports: "os/exec", where: []string{"oracle/engine/local.go", "oracle/engine/tool/"},
@@ -40,7 +41,7 @@ var boundaries = []boundary{
 		}},
 	{imports: "net", where: []string{"oracle/bench/"},
 		why: "bytes are moved over descriptors, the proxy's by its loop and the oracle's on the wire; only a load's generator may have goroutines and a library"},
-	{imports: "net/http", where: []string{"oracle/bench/load.go"},
+	{imports: "net/http", where: []string{"oracle/bench/session.go"},
 		why: "the proxy's HTTP is nginx's and the oracle's is bytes, neither the library's; the bench looks at a hundred responses with another's eyes before it counts"},
 	{imports: "regexp", where: []string{"oracle/", "fuzz/", "cmd/oracle/"},
 		why: "a user's pattern is PCRE2's; Go's has other semantics"},

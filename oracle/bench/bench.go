@@ -78,6 +78,7 @@ type Latency struct {
 	P50, P99, P999 int64
 	Late           int64 // requests that were sent after they were due (they count from when due)
 	Errors         int64
+	First          string `json:",omitempty"` // the first error
 }
 
 // Side is what was measured of one server in one workload.
@@ -90,6 +91,7 @@ type Side struct {
 	Value    float64 // Idle: bytes a connection; Startup: seconds; Reload: failed requests
 	Values   []float64
 	Why      string // why there is no number
+	Note     string `json:",omitempty"`
 }
 
 // Row is a workload's outcome.
@@ -101,6 +103,7 @@ type Row struct {
 	Shared                string  // which roles shared a core, and what that voids
 	Figures               []Figure
 	LoadBefore, LoadAfter string
+	NotIdle               string `json:",omitempty"` // what the wait for an idle machine ended with, if not with one
 }
 
 // Report is a whole run: never quoted without its machine.
@@ -114,9 +117,18 @@ type Report struct {
 	Broken               string   `json:",omitempty"` // why the run ended before its end
 }
 
-// Count is the number of figures with each verdict.
+// Count is the number of figures with each verdict. What stands beside a row's figures, and could not be
+// taken, is no number either.
 func (r Report) Count() (pass, fail, none int) {
 	for _, row := range r.Rows {
+		for _, s := range []Side{row.Ref, row.Cand} {
+			if len(s.Samples) > 0 && s.Syscalls <= 0 {
+				none++
+			}
+			if s.Latency.Errors > 0 {
+				none++
+			}
+		}
 		for _, f := range row.Figures {
 			switch f.Verdict {
 			case Pass:

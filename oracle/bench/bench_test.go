@@ -46,12 +46,12 @@ func TestFigureRefusesWhatItCannotSay(t *testing.T) {
 		{"too few pairs", even[:4], half[:4], "", NoNumber},
 		{"too wide", even, wide, "", NoNumber},
 	} {
-		f := figure(le, "cpu", "µs", c.ref, c.cand, c.why)
+		f := figure(le, c.ref, c.cand, c.why)
 		if f.Verdict != c.want || c.want == NoNumber && f.Why == "" {
 			t.Errorf("%s: %s", c.name, f.line("a", "b"))
 		}
 	}
-	if f := figure(Threshold{"w", "failed", "<=", 0}, "failed", "", []float64{0}, []float64{1}, ""); f.Verdict != Fail {
+	if f := figure(Threshold{"w", "failed", "<=", 0}, []float64{0}, []float64{1}, ""); f.Verdict != Fail {
 		t.Errorf("one failed request during a reload: %s", f.line("a", "b"))
 	}
 }
@@ -65,6 +65,9 @@ Requests/sec:    500.00
 	n, failed, secs, err := parseWrk(report, 100)
 	if err != nil || n != 1000 || failed != 0 || secs != 2 {
 		t.Errorf("got %d %d %g %v", n, failed, secs, err)
+	}
+	if _, failed, _, err := parseWrk(report, 1060); err != nil || failed == 0 { // 1,000 of 1,060 bytes are 1.01 MB
+		t.Errorf("1 MB for 1,000 responses of 1,060 bytes: failed %d, %v", failed, err)
 	}
 	if _, failed, _, err := parseWrk(report, 10000); err != nil || failed == 0 {
 		t.Errorf("1 MB for 1,000 bodies of 10,000 bytes: failed %d, %v", failed, err)

@@ -1,14 +1,10 @@
 package bench
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"regexp"
@@ -30,72 +26,14 @@ func (w Workload) request() []byte {
 	return fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: %s\r\n%s\r\n", w.Path, host, conn)
 }
 
-// verify asks n times and compares each response's status and body, byte for byte;
-// it returns the length of a whole response.
-func (w Workload) verify(addr string, n int) (int, error) {
-	var c net.Conn
-	var err error
-	length := 0
-	count := &counter{}
-	for i := range n {
-		if c == nil {
-			if c, err = net.DialTimeout("tcp", addr, 5*time.Second); err != nil {
-				return 0, err
-			}
-			if err = c.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
-				return 0, err
-			}
-			count.r = c
-		}
-		if _, err = c.Write(w.request()); err != nil {
-			return 0, fmt.Errorf("response %d: send: %w", i+1, err)
-		}
-		count.n = 0
-		br := bufio.NewReader(count)
-		resp, err := http.ReadResponse(br, nil)
-		if err != nil {
-			return 0, fmt.Errorf("response %d: %w", i+1, err)
-		}
-		body, err := io.ReadAll(resp.Body)
-		if err != nil {
-			return 0, fmt.Errorf("response %d: body: %w", i+1, err)
-		}
-		if resp.StatusCode != 200 || !bytes.Equal(body, w.Body) {
-			return 0, fmt.Errorf("response %d: status %d and %d bytes %.40q, want 200 and %d bytes %.40q", i+1, resp.StatusCode, len(body), body, len(w.Body), w.Body)
-		}
-		length = count.n - br.Buffered()
-		if w.Fresh || resp.Close {
-			if err := c.Close(); err != nil {
-				return 0, err
-			}
-			c = nil
-		}
-	}
-	if c != nil {
-		err = c.Close()
-	}
-	return length, err
-}
-
-type counter struct {
-	r io.Reader
-	n int
-}
-
-func (c *counter) Read(p []byte) (int, error) {
-	n, err := c.r.Read(p)
-	c.n += n
-	return n, err
-}
-
 var (
 	wrkDone = regexp.MustCompile(`(?m)^\s+(\d+) requests in ([0-9.]+)(ms|s|m), ([0-9.]+)([KMGT]?)B read`)
 	wrkErr  = regexp.MustCompile(`Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)`)
 	wrkBad  = regexp.MustCompile(`Non-2xx or 3xx responses: (\d+)`)
 )
 
-// wrk loads addr with 32 connections from one thread on the client's core.
-func wrk(ctx context.Context, core int, w Workload, addr string, d time.Duration) (requests, failed int64, seconds float64, err error) {
+// wrk loads addr with 32 connections from one thread on the client's core; length is a whole response's.
+func wrk(ctx context.Context, core int, w Workload, addr string, length int, d time.Duration) (requests, failed int64, seconds float64, err error) {
 	args := pin(core, []string{"wrk", "-t1", "-c32", "-d" + strconv.FormatFloat(d.Seconds(), 'f', -1, 64) + "s"})
 	if w.Host != "" {
 		args = append(args, "-H", "Host: "+w.Host)
@@ -109,12 +47,12 @@ func wrk(ctx context.Context, core int, w Workload, addr string, d time.Duration
 	if err != nil {
 		return 0, 0, 0, fmt.Errorf("wrk: %w: %s", err, last(string(out)))
 	}
-	return parseWrk(string(out), int64(len(w.Body)))
+	return parseWrk(string(out), int64(length))
 }
 
-// parseWrk reads wrk's report. A report without a count, or with fewer bytes read than
-// the responses must have had, is an error.
-func parseWrk(out string, body int64) (requests, failed int64, seconds float64, err error) {
+// parseWrk reads wrk's report. A report without a count is an error; one with fewer bytes read than
+// whole responses of length bytes must have had, is one of failures.
+func parseWrk(out string, length int64) (requests, failed int64, seconds float64, err error) {
 	m := wrkDone.FindStringSubmatch(out)
 	if m == nil {
 		return 0, 0, 0, fmt.Errorf("wrk: no count of requests in its report: %q", out)
@@ -132,7 +70,8 @@ func parseWrk(out string, body int64) (requests, failed int64, seconds float64, 
 	if err != nil {
 		return 0, 0, 0, err
 	}
-	read *= map[string]float64{"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}[m[5]]
+	unit := map[string]float64{"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}[m[5]]
+	read *= unit
 	if e := wrkErr.FindStringSubmatch(out); e != nil {
 		for _, s := range e[1:] {
 			failed += int64(atoi(s))
@@ -141,9 +80,9 @@ func parseWrk(out string, body int64) (requests, failed int64, seconds float64, 
 	if e := wrkBad.FindStringSubmatch(out); e != nil {
 		failed += int64(atoi(e[1]))
 	}
-	// wrk prints two decimals of its unit: a hundredth is allowed for.
-	if want := float64(requests * body); read < 0.99*want {
-		failed += max(1, requests-int64(read/float64(max(body, 1))))
+	// wrk prints two decimals of its unit.
+	if short := float64(requests*length) - read; short > 0.01*unit {
+		failed += max(1, int64(short/float64(length)))
 	}
 	if requests == 0 || seconds <= 0 {
 		return 0, 0, 0, fmt.Errorf("wrk: %d requests in %g s", requests, seconds)
@@ -153,8 +92,8 @@ func parseWrk(out string, body int64) (requests, failed int64, seconds float64, 
 
 // openLoop runs the open-loop client on the client's core.
 func (r *runner) openLoop(ctx context.Context, w Workload, addr string, length, rate int) (Latency, error) {
-	argv := pin(r.clientCore, []string{r.opt.Self, "bench-role", "load"})
-	job, err := json.Marshal(OpenLoopJob{Addr: addr, Request: w.request(), Length: length, Rate: rate, Conns: 32, Seconds: r.opt.Duration.Seconds()})
+	argv := pin(r.client, []string{r.opt.Self, "bench-role", "load"})
+	job, err := json.Marshal(OpenLoopJob{Addr: addr, Request: w.request(), Length: length, Rate: rate, Conns: 32, Fresh: w.Fresh, Seconds: r.opt.Duration.Seconds()})
 	if err != nil {
 		return Latency{}, err
 	}
@@ -169,7 +108,7 @@ func (r *runner) openLoop(ctx context.Context, w Workload, addr string, length, 
 	if err := json.Unmarshal(out.Bytes(), &l); err != nil {
 		return l, fmt.Errorf("open loop: result %q: %w", out.Bytes(), err)
 	}
-	if l.P50 == 0 {
+	if l.P50 == 0 && l.Errors == 0 {
 		return l, fmt.Errorf("open loop: an empty histogram")
 	}
 	return l, nil
@@ -182,7 +121,7 @@ func (r *runner) syscalls(ctx context.Context, w Workload, p place, s Server) (f
 	var total [2]int
 	for i, n := range []int{500, 1500} {
 		file := fmt.Sprintf("%s/strace.%d", p.dir, i)
-		proc, err := start(pin(r.serverCore, append([]string{"strace", "-f", "-c", "-o", file}, p.args(s)...)))
+		proc, err := start(pin(r.server, append([]string{"strace", "-f", "-c", "-o", file}, p.args(s)...)))
 		if err != nil {
 			return 0, err
 		}

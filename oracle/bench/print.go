@@ -53,26 +53,32 @@ func (r Row) Print(w io.Writer) {
 		} else {
 			fmt.Fprintf(w, "; NO NUMBER for system calls: %s", s.Why)
 		}
-		if s.Latency.Rate == 0 {
-			fmt.Fprint(w, "; no latency: the open-loop generator keeps its connections")
-		}
-		if s.Latency.Rate > 0 {
+		switch {
+		case s.Latency.Errors > 0:
+			fmt.Fprintf(w, "; NO NUMBER for latency: open loop at %d/s, %d failed or unanswered (%s)", s.Latency.Rate, s.Latency.Errors, s.Latency.First)
+		case s.Latency.Rate > 0:
 			fmt.Fprintf(w, "; latency open loop at %d/s (own generator): p50 %d µs, p99 %d µs, p99.9 %d µs", s.Latency.Rate, s.Latency.P50, s.Latency.P99, s.Latency.P999)
-			if s.Latency.Errors > 0 {
-				fmt.Fprintf(w, ", %d unanswered", s.Latency.Errors)
-			}
 		}
 		fmt.Fprintln(w)
 	}
 	side(r.Ref.Of, r.Ref)
 	side(r.Cand.Of, r.Cand)
+	for _, s := range []Side{r.Ref, r.Cand} {
+		if s.Note != "" {
+			fmt.Fprintf(w, "  %s: %s: %s\n", r.Workload, s.Of, s.Note)
+		}
+	}
 	if r.Ceiling > 0 {
 		fmt.Fprintf(w, "  %s: the origin alone: %.0f/s (wrk)\n", r.Workload, r.Ceiling)
 	}
 	if r.Shared != "" {
 		fmt.Fprintf(w, "  %s: %s\n", r.Workload, r.Shared)
 	}
-	fmt.Fprintf(w, "  %s: load average %s before, %s after\n", r.Workload, r.LoadBefore, r.LoadAfter)
+	idle := "idle before"
+	if r.NotIdle != "" {
+		idle = r.NotIdle
+	}
+	fmt.Fprintf(w, "  %s: %s; load average %s before, %s after\n", r.Workload, idle, r.LoadBefore, r.LoadAfter)
 }
 
 // Table writes the figures alone, one a line.

@@ -2,10 +2,10 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,10 +16,9 @@ import (
 )
 
 type runner struct {
-	opt                                Options
-	serverCore, clientCore, originCore int
-	shared                             string
-	bounds                             []Threshold
+	opt    Options
+	bounds []Threshold
+	cores
 }
 
 // Run measures every workload asked for. An error means that the rig broke, or that ctx ended; what
@@ -35,15 +34,18 @@ func Run(ctx context.Context, opt Options) ([]Row, error) {
 			return nil, fmt.Errorf("bench needs %s: apt-get install %s", t.tool, t.pkg)
 		}
 	}
-	switch n := runtime.NumCPU(); {
-	case n < 2:
-		return nil, fmt.Errorf("bench needs two cores: this machine has %d, and a client on the server's core measures itself", n)
-	case n == 2:
-		r.serverCore, r.clientCore, r.originCore = 0, 1, 1
-		r.shared = "client and origin share core 1: throughput of the proxy workloads is bounded by both"
-	default:
-		r.serverCore, r.clientCore, r.originCore = 0, 1, 2
+	allowed, err := allowedCores()
+	if err != nil {
+		return nil, err
 	}
+	if r.cores, err = pickCores(allowed, siblings); err != nil {
+		return nil, err
+	}
+	// This process is a client too: of the first hundred responses, of idle connections, of a reload.
+	if err := pinSelf(r.client); err != nil {
+		return nil, err
+	}
+	defer pinSelf(allowed...)
 	var rlim syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &rlim); err == nil && rlim.Cur < rlim.Max {
 		rlim.Cur = rlim.Max
@@ -103,15 +105,20 @@ func names() (out []string) {
 	return out
 }
 
-// idle waits until the machine is idle, bounded, and returns the load average.
-func (r *runner) idle(ctx context.Context) string {
-	end := time.Now().Add(r.opt.IdleWait)
-	for time.Now().Before(end) && ctx.Err() == nil {
-		if busy, err := busyShare(200 * time.Millisecond); err == nil && busy < 0.10 {
-			break
+// idle waits until the machine is idle, bounded, and returns the load average, and what it ended with if not with that.
+func (r *runner) idle(ctx context.Context) (load, not string) {
+	begin := time.Now()
+	for {
+		busy, err := busyShare(200 * time.Millisecond)
+		switch {
+		case err != nil:
+			return loadAverage(), "whether it is idle is unknown: " + err.Error()
+		case busy < 0.10:
+			return loadAverage(), ""
+		case ctx.Err() != nil || time.Since(begin) >= r.opt.IdleWait:
+			return loadAverage(), fmt.Sprintf("not idle: %.0f %% busy after %.0f s", 100*busy, time.Since(begin).Seconds())
 		}
 	}
-	return loadAverage()
 }
 
 func loadAverage() string {
@@ -158,17 +165,19 @@ func cpuTimes() (total, idle int64, err error) {
 
 func (r *runner) workload(ctx context.Context, w Workload) (row Row, err error) {
 	row = Row{Workload: w.Name, What: w.What, Ref: Side{Of: r.opt.Reference.Name}, Cand: Side{Of: r.opt.Candidate.Name}}
+	row.Shared = r.threads
 	if w.Origin > 0 {
-		row.Shared = r.shared
+		row.Shared = strings.TrimPrefix(r.threads+"; "+r.shared, "; ")
+		row.Shared = strings.TrimSuffix(row.Shared, "; ")
 	}
 	p, err := r.prepare(w)
 	if err != nil {
 		return row, err
 	}
-	row.LoadBefore = r.idle(ctx)
+	row.LoadBefore, row.NotIdle = r.idle(ctx)
 	defer func() { row.LoadAfter = loadAverage() }()
 	if w.Origin > 0 {
-		o, err := start(pin(r.originCore, []string{r.opt.Self, "bench-role", "origin", p.originAddr(), strconv.Itoa(w.Origin)}))
+		o, err := start(pin(r.origin, []string{r.opt.Self, "bench-role", "origin", p.originAddr(), strconv.Itoa(w.Origin)}))
 		if err != nil {
 			return row, err
 		}
@@ -176,7 +185,11 @@ func (r *runner) workload(ctx context.Context, w Workload) (row Row, err error) 
 		if err := o.wait(ctx, p.originAddr()); err != nil {
 			return row, err
 		}
-		n, failed, s, err := wrk(ctx, r.clientCore, w, p.originAddr(), r.opt.Duration)
+		length, err := w.verify(p.originAddr(), 100)
+		if err != nil {
+			return row, fmt.Errorf("the origin alone: %w", err)
+		}
+		n, failed, s, err := wrk(ctx, r.client, w, p.originAddr(), length, r.opt.Duration)
 		if err != nil {
 			return row, fmt.Errorf("the origin alone: %w", err)
 		}
@@ -197,25 +210,38 @@ func (r *runner) workload(ctx context.Context, w Workload) (row Row, err error) 
 	case Startup:
 		err = r.startup(ctx, p, &row)
 	}
-	if err != nil {
-		return row, err
-	}
-	r.judge(w, &row)
-	return row, nil
+	return row, r.outcome(w, &row, err)
 }
 
-// with runs f against a server that was started for it.
+// outcome judges a row, or makes it the candidate's failure; any other error is the rig's.
+func (r *runner) outcome(w Workload, row *Row, err error) error {
+	var bad *wrong
+	if errors.As(err, &bad) && bad.of == r.opt.Candidate.Name {
+		r.fail(w, row, bad)
+		return nil
+	}
+	if err == nil {
+		r.judge(w, row)
+	}
+	return err
+}
+
+// with runs f against a server that was started for it. A server that does not start, ends while it is asked, or ends
+// badly has done wrong itself; what nobody of this machine can start shows in the reference, which is the first to.
 func (r *runner) with(ctx context.Context, p place, s Server, f func(pid int) error) error {
-	proc, err := start(pin(r.serverCore, p.args(s)))
+	proc, err := start(pin(r.server, p.args(s)))
 	if err != nil {
 		return err
 	}
 	if err := proc.wait(ctx, p.addr()); err != nil {
-		return firstErr(err, proc.stop())
+		return fmt.Errorf("%s: %w", s.Name, blame(s.Name, firstErr(err, proc.stop())))
 	}
 	err = f(proc.cmd.Process.Pid)
+	if err != nil && proc.gone() {
+		err = blame(s.Name, fmt.Errorf("the server ended: %w", err))
+	}
 	if serr := proc.stop(); err == nil {
-		err = serr
+		err = blame(s.Name, serr)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.Name, err)
@@ -247,20 +273,20 @@ func (r *runner) pair(row *Row, i int) []struct {
 }
 
 func (r *runner) throughput(ctx context.Context, w Workload, p place, row *Row) error {
-	length := 0
+	length := map[string]int{} // of a whole response, by server
 	for i := range r.opt.Pairs {
 		for _, s := range r.pair(row, i) {
 			err := r.with(ctx, p, s.Server, func(pid int) error {
 				n, err := w.verify(p.addr(), 100)
 				if err != nil {
-					return err
+					return blame(s.Name, err)
 				}
-				length = n
+				length[s.Name] = n
 				u0, s0, _, err := usage(pid)
 				if err != nil {
 					return err
 				}
-				n64, failed, secs, err := wrk(ctx, r.clientCore, w, p.addr(), r.opt.Duration)
+				n64, failed, secs, err := wrk(ctx, r.client, w, p.addr(), n, r.opt.Duration)
 				if err != nil {
 					return err
 				}
@@ -285,15 +311,13 @@ func (r *runner) throughput(ctx context.Context, w Workload, p place, row *Row) 
 		}
 	}
 	for _, s := range r.sides(row) {
-		if !w.Fresh {
-			err := r.with(ctx, p, s.Server, func(int) error {
-				var err error
-				s.Latency, err = r.openLoop(ctx, w, p.addr(), length, max(int(rate/2), 1))
-				return err
-			})
-			if err != nil {
-				return err
-			}
+		err := r.with(ctx, p, s.Server, func(int) error {
+			var err error
+			s.Latency, err = r.openLoop(ctx, w, p.addr(), length[s.Name], max(int(rate/2), 1))
+			return err
+		})
+		if err != nil {
+			return err
 		}
 		n, err := r.syscalls(ctx, w, p, s.Server)
 		if err != nil {
@@ -302,6 +326,17 @@ func (r *runner) throughput(ctx context.Context, w Workload, p place, row *Row) 
 		s.Syscalls = n
 	}
 	return nil
+}
+
+// fail makes every figure of a row the candidate's failure, with its reason.
+func (r *runner) fail(w Workload, row *Row, bad *wrong) {
+	for _, t := range r.bounds {
+		if t.Workload == w.Name {
+			f := t.blank()
+			f.Verdict, f.Why = Fail, strings.ReplaceAll(bad.Error(), "\n", "; ")
+			row.Figures = append(row.Figures, f)
+		}
+	}
 }
 
 func (r *runner) judge(w Workload, row *Row) {
@@ -324,7 +359,7 @@ func (r *runner) judge(w Workload, row *Row) {
 			if failed > 0 {
 				why = fmt.Sprintf("%d failed or short responses void the run", failed)
 			}
-			row.Figures = append(row.Figures, figure(t, "cpu a request", "µs", ref, cand, why))
+			row.Figures = append(row.Figures, figure(t, ref, cand, why))
 		case "throughput":
 			thr := func(s Sample) float64 { return s.Throughput }
 			ref, cand := pick(thr, row.Ref), pick(thr, row.Cand)
@@ -337,7 +372,7 @@ func (r *runner) judge(w Workload, row *Row) {
 					why = fmt.Sprintf("the origin alone gives %.0f/s, within %.1f times", row.Ceiling, minCeiling)
 				}
 			}
-			f := figure(t, "throughput", "/s", ref, cand, why)
+			f := figure(t, ref, cand, why)
 			// A server that was not busy shows the client's limit: its figure is a lower bound,
 			// which can pass and cannot fail.
 			if busy := busiest(row.Cand); f.Verdict == Fail && busy < saturated {
@@ -345,9 +380,7 @@ func (r *runner) judge(w Workload, row *Row) {
 			}
 			row.Figures = append(row.Figures, f)
 		default:
-			name := map[string]string{"memory": "memory an idle connection", "failed": "failed requests", "time": "-t, 10,000 lines", "latency": "latency p50, one by one"}[t.Figure]
-			unit := map[string]string{"memory": "B", "failed": "", "time": "ms", "latency": "µs"}[t.Figure]
-			row.Figures = append(row.Figures, figure(t, name, unit, row.Ref.Values, row.Cand.Values, why))
+			row.Figures = append(row.Figures, figure(t, row.Ref.Values, row.Cand.Values, why))
 		}
 	}
 }

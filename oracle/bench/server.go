@@ -47,6 +47,12 @@ func start(argv []string) (*process, error) {
 	return p, nil
 }
 
+// gone tells whether the process has ended by itself.
+func (p *process) gone() bool {
+	f, err := statFields(p.cmd.Process.Pid)
+	return err != nil || f[0] == "Z"
+}
+
 // stop ends a process gently, then by force, and waits for it.
 func (p *process) stop() error {
 	done := make(chan error, 1)
@@ -190,7 +196,6 @@ func (r *runner) prepare(w Workload) (place, error) {
 	if p.origin, err = freePort(); err != nil {
 		return p, err
 	}
-	root := filepath.Join(p.dir, "html")
 	for _, d := range []string{"html", "logs"} {
 		if err := os.MkdirAll(filepath.Join(p.dir, d), 0o755); err != nil {
 			return p, err
@@ -200,16 +205,20 @@ func (r *runner) prepare(w Workload) (place, error) {
 	if w.Path == "/m" {
 		files["html/m"] = w.Body
 	}
-	conf := "user root;\nworker_processes 1;\nworker_rlimit_nofile 20000;\ndaemon off;\npid logs/nginx.pid;\nerror_log logs/error.log error;\n" +
-		"events { worker_connections 10000; }\nhttp {\n" +
-		strings.NewReplacer("{PORT}", strconv.Itoa(p.port), "{ORIGIN}", strconv.Itoa(p.origin), "{ROOT}", root).Replace(w.Conf) + "}\n"
-	files["nginx.conf"] = []byte(conf)
+	files["nginx.conf"] = []byte(w.conf(p))
 	for name, data := range files {
 		if err := os.WriteFile(filepath.Join(p.dir, name), data, 0o644); err != nil {
 			return p, err
 		}
 	}
 	return p, nil
+}
+
+// conf is the whole configuration file.
+func (w Workload) conf(p place) string {
+	return "user root;\nworker_processes 1;\nworker_rlimit_nofile 20000;\ndaemon off;\npid logs/nginx.pid;\nerror_log logs/error.log error;\n" +
+		"events { worker_connections 10000; }\nhttp {\n" +
+		strings.NewReplacer("{PORT}", strconv.Itoa(p.port), "{ORIGIN}", strconv.Itoa(p.origin), "{ROOT}", filepath.Join(p.dir, "html")).Replace(w.Conf) + "}\n"
 }
 
 func freePort() (int, error) {
@@ -240,7 +249,7 @@ func (p *process) wait(ctx context.Context, addr string) error {
 		if err == nil {
 			return c.Close()
 		}
-		if f, ferr := statFields(p.cmd.Process.Pid); ferr != nil || f[0] == "Z" {
+		if p.gone() {
 			return fmt.Errorf("the server ended at its start: %s", last(p.err.String()))
 		}
 		if ctx.Err() != nil {

@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os/exec"
@@ -17,7 +16,7 @@ func (r *runner) idleConns(ctx context.Context, w Workload, p place, row *Row) e
 		for _, s := range r.pair(row, i) {
 			err := r.with(ctx, p, s.Server, func(pid int) error {
 				if _, err := w.verify(p.addr(), 100); err != nil {
-					return err
+					return blame(s.Name, err)
 				}
 				before, err := anonymous(pid)
 				if err != nil {
@@ -40,7 +39,7 @@ func (r *runner) idleConns(ctx context.Context, w Workload, p place, row *Row) e
 						return err
 					}
 					if _, err := c.Read(buf); err != nil {
-						return fmt.Errorf("connection %d: %w", len(conns), err)
+						return blame(s.Name, fmt.Errorf("connection %d: %w", len(conns), err))
 					}
 				}
 				after, err := anonymous(pid)
@@ -60,7 +59,7 @@ func (r *runner) idleConns(ctx context.Context, w Workload, p place, row *Row) e
 						return err
 					}
 					if peek != syscall.EAGAIN {
-						return fmt.Errorf("connection %d of %d is not idle: %v", k+1, len(conns), peek)
+						return blame(s.Name, fmt.Errorf("connection %d of %d is not idle: %v", k+1, len(conns), peek))
 					}
 				}
 				s.Values = append(s.Values, float64(after-before)/float64(w.Conns))
@@ -81,9 +80,12 @@ func (r *runner) oneByOne(ctx context.Context, w Workload, p place, row *Row) er
 			err := r.with(ctx, p, s.Server, func(int) error {
 				length, err := w.verify(p.addr(), 100)
 				if err != nil {
-					return err
+					return blame(s.Name, err)
 				}
 				l, err := r.openLoop(ctx, w, p.addr(), length, 0)
+				if err == nil && l.Errors > 0 {
+					err = blame(s.Name, fmt.Errorf("one by one: %s", l.First))
+				}
 				s.Closed = append(s.Closed, l)
 				s.Values = append(s.Values, float64(l.P50))
 				return err
@@ -96,59 +98,15 @@ func (r *runner) oneByOne(ctx context.Context, w Workload, p place, row *Row) er
 	return nil
 }
 
-// reload sends HUP ten times under load of new connections and counts the requests that failed:
-// any error, a short response, a wrong byte.
-func (r *runner) reload(ctx context.Context, w Workload, p place, row *Row) error {
-	for _, s := range r.sides(row) {
-		err := r.with(ctx, p, s.Server, func(pid int) error {
-			stop := make(chan struct{})
-			result := make(chan [2]int)
-			go func() {
-				failed, n := 0, 0
-				for {
-					select {
-					case <-stop:
-						result <- [2]int{n, failed}
-						return
-					default:
-					}
-					n++
-					if _, err := w.verify(p.addr(), 1); err != nil {
-						failed++
-					}
-				}
-			}()
-			var err error
-			for range 10 {
-				time.Sleep(200 * time.Millisecond)
-				err = errors.Join(err, syscall.Kill(pid, syscall.SIGHUP))
-			}
-			time.Sleep(300 * time.Millisecond)
-			close(stop)
-			got := <-result
-			if got[0] < 100 {
-				err = errors.Join(err, fmt.Errorf("%d requests during ten reloads: too few to say anything", got[0]))
-			}
-			s.Values = append(s.Values, float64(got[1]))
-			s.Value = float64(got[0])
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // startup takes the wall time of `-t` on a large configuration.
 func (r *runner) startup(ctx context.Context, p place, row *Row) error {
 	for i := range r.opt.Pairs {
 		for _, s := range r.pair(row, i) {
-			argv := pin(r.serverCore, p.args(s.Server, "-t"))
+			argv := pin(r.server, p.args(s.Server, "-t"))
 			begin := time.Now()
 			out, err := exec.CommandContext(ctx, argv[0], argv[1:]...).CombinedOutput()
 			if err != nil {
-				return fmt.Errorf("%s -t: %w: %s", s.Name, err, last(string(out)))
+				return blame(s.Name, fmt.Errorf("%s -t: %w: %s", s.Name, err, last(string(out))))
 			}
 			s.Values = append(s.Values, float64(time.Since(begin))/float64(time.Millisecond))
 		}

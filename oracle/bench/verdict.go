@@ -41,6 +41,9 @@ func Thresholds() ([]Threshold, error) {
 		if !ok || err != nil || op != "<=" && op != ">=" {
 			return nil, fmt.Errorf("thresholds.tsv:%d: bound %q: want <= or >= and a number", i+1, f[2])
 		}
+		if measures[f[1]].name == "" {
+			return nil, fmt.Errorf("thresholds.tsv:%d: figure %q is none", i+1, f[1])
+		}
 		out = append(out, Threshold{f[0], f[1], op, v})
 	}
 	return out, nil
@@ -64,9 +67,26 @@ func best(values []float64, most bool) (b, spread float64) {
 	return b, max(spread, -spread)
 }
 
+// measures are the figures as they are shown, with their units.
+var measures = map[string]struct{ name, unit string }{
+	"cpu":        {"cpu a request", "µs"},
+	"throughput": {"throughput", "/s"},
+	"memory":     {"memory an idle connection", "B"},
+	"failed":     {"failed requests", ""},
+	"time":       {"-t, 10,000 lines", "ms"},
+	"latency":    {"latency p50, one by one", "µs"},
+}
+
+// blank is the threshold's figure before anything is known.
+func (t Threshold) blank() Figure {
+	m := measures[t.Figure]
+	return Figure{Name: m.name, Unit: m.unit, Bound: fmt.Sprintf("%s %g", t.Op, t.Ratio), Verdict: NoNumber}
+}
+
 // figure holds two sides' values against a threshold.
-func figure(t Threshold, name, unit string, ref, cand []float64, why string) Figure {
-	f := Figure{Name: name, Unit: unit, Bound: fmt.Sprintf("%s %g", t.Op, t.Ratio), Why: why, Verdict: NoNumber}
+func figure(t Threshold, ref, cand []float64, why string) Figure {
+	f := t.blank()
+	f.Why = why
 	if len(ref) == 0 || len(cand) == 0 {
 		f.Why = strings.TrimSpace("nothing measured; " + why)
 		return f

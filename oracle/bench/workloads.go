@@ -56,13 +56,17 @@ func routing() Workload {
 		Conf: b.String(), Host: "name-500.example.test", Path: "/r100/abc", Body: []byte("r100\n")}
 }
 
-// large is a configuration of 10,000 lines: servers with locations.
+// large is, with what stands around every workload, a configuration of 10,000 lines: servers with locations.
 func large() string {
 	var b strings.Builder
 	b.WriteString("access_log off;\nserver_names_hash_max_size 8192;\nserver_names_hash_bucket_size 128;\n")
 	for i := range 500 {
-		fmt.Fprintf(&b, "server {\nlisten 127.0.0.1:{PORT};\nserver_name s%d.example.test *.s%d.example.test;\n", i, i)
-		for j := range 8 {
+		locations := 5
+		if i == 0 {
+			locations = 1
+		}
+		fmt.Fprintf(&b, "server {\nlisten 127.0.0.1:{PORT};\nserver_name s%d.example.test *.s%d.example.test;\nindex i%d;\n", i, i, i)
+		for j := range locations {
 			fmt.Fprintf(&b, "location /p%d/ {\nreturn 200 \"ok\\n\";\n}\n", j)
 		}
 		b.WriteString("}\n")
