@@ -77,6 +77,11 @@ func findings(cmd *cobra.Command, o *findingsOptions) error {
 	}
 	defer j.close()
 	complaints := c.Check(cmd.Context(), o.Page, base, func(ctx context.Context, e *catalog.Entry) catalog.Judged {
+		if other, err := j.otherBuild(ctx, e.Case); err != nil {
+			return catalog.Judged{Verdict: diff.RigFailed, Why: err.Error()}
+		} else if other {
+			return catalog.Judged{Elsewhere: true}
+		}
 		out := j.run(ctx, e.Case)
 		v := catalog.Judged{Verdict: out.result.Verdict, Why: out.result.Why}
 		switch {
@@ -98,7 +103,11 @@ func findings(cmd *cobra.Command, o *findingsOptions) error {
 		complaints = slices.DeleteFunc(complaints, func(k catalog.Complaint) bool { return k.Kind == catalog.Broken })
 		unseen = all - len(complaints)
 	}
+	notes := 0
 	for _, k := range complaints {
+		if k.Kind == catalog.Elsewhere {
+			notes++
+		}
 		l := line{ID: "page", File: o.Page, Kind: k.Kind.String(), Text: k.Text}
 		if k.Entry != nil {
 			l.ID, l.File = k.Entry.ID, k.Entry.Path
@@ -117,14 +126,18 @@ func findings(cmd *cobra.Command, o *findingsOptions) error {
 		worst = exit.Rig
 	}
 	if o.JSON {
-		if err := printJSON(cmd.OutOrStdout(), map[string]any{"entries": len(c.Entries), "complaints": lines, "not_looked_at": unseen, "exit": int(worst)}); err != nil {
+		if err := printJSON(cmd.OutOrStdout(), map[string]any{"entries": len(c.Entries), "complaints": lines, "not_looked_at": unseen, "of_another_build": notes, "exit": int(worst)}); err != nil {
 			return exit.Wrap(exit.Rig, err)
 		}
 	}
-	if unseen > 0 {
-		return done(cmd, worst, "findings: %s, %s; interrupted, %d not looked at", count.Of(len(c.Entries), "entry"), count.Of(len(complaints), "complaint"), unseen)
+	text := fmt.Sprintf("findings: %s, %s", count.Of(len(c.Entries), "entry"), count.Of(len(complaints)-notes, "complaint"))
+	if notes > 0 {
+		text += fmt.Sprintf("; %d recorded with another build of nginx, not looked at", notes)
 	}
-	return done(cmd, worst, "findings: %s, %s", count.Of(len(c.Entries), "entry"), count.Of(len(complaints), "complaint"))
+	if unseen > 0 {
+		text += fmt.Sprintf("; interrupted, %d not looked at", unseen)
+	}
+	return done(cmd, worst, "%s", text)
 }
 
 // worse orders the codes of a check: a broken rig before all, then what differs,

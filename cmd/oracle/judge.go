@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"nginxoracle/oracle/campaign"
 	"nginxoracle/oracle/casefile"
@@ -89,7 +90,7 @@ func (j *judge) run(ctx context.Context, c *casefile.Case) (out outcome) {
 	switch {
 	case out.result.Verdict == diff.Differ:
 		out.err = j.stable(ctx, &out, opt)
-	case out.result.Verdict == diff.Agree && c.Get("status") == "divergence":
+	case out.result.Verdict == diff.Agree && c.Get("status") == "divergence" && strings.HasPrefix(out.ref.Info.SHA256, c.Get("build")):
 		out.expected = stale
 		out.result.Why = "the case is recorded as a divergence, but both targets agree"
 	}
@@ -114,6 +115,19 @@ func (j *judge) stable(ctx context.Context, out *outcome, opt run.Options) error
 		out.expected = recorded(out.c, out.result)
 	}
 	return nil
+}
+
+// otherBuild tells whether a case is recorded with another build of nginx than the reference's: there it may
+// differ or not.
+func (j *judge) otherBuild(ctx context.Context, c *casefile.Case) (bool, error) {
+	build := c.Get("build")
+	if build == "" {
+		return false, nil
+	}
+	if err := j.open(ctx); err != nil {
+		return false, err
+	}
+	return !strings.HasPrefix(j.ref.Info().SHA256, build), nil
 }
 
 func (j *judge) open(ctx context.Context) (err error) {

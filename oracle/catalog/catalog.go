@@ -42,11 +42,17 @@ func (e *Entry) Get(key string) string {
 func (e *Entry) Status() string    { return e.Get("status") }
 func (e *Entry) Signature() string { return e.Get("signature") }
 
+// Build is the beginning of the SHA-256 of the reference's program with which the entry was recorded; "" where
+// any build shows the same. Some things hang on how nginx was compiled, such as memory that it reads and never sets.
+func (e *Entry) Build() string { return e.Get("build") }
+
 // Catalog is a corpus folder.
 type Catalog struct {
 	Dir     string
 	Entries []*Entry
 }
+
+var buildForm = regexp.MustCompile(`^[0-9a-f]{12,64}$`)
 
 var nameForm = regexp.MustCompile(`^F-(\d{4,})-[a-z0-9-]+\.txtar$`)
 
@@ -94,6 +100,9 @@ func (e *Entry) check() error {
 		}
 	default:
 		return fmt.Errorf("field status: want new, fixed or divergence, got %q", e.Status())
+	}
+	if b := e.Build(); b != "" && !buildForm.MatchString(b) {
+		return fmt.Errorf("field build: want the first 12 to 64 hexadecimal digits of the reference's SHA-256, got %q", b)
 	}
 	if e.Signature() == "" {
 		return errors.New("want a field signature")

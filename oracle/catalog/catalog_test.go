@@ -72,7 +72,8 @@ func TestOpenRefusesWrongEntries(t *testing.T) {
 		"no reason":         "finding: F-0001\nstatus: divergence\nsignature: s\ndecision: D-1\n",
 		"no such life":      "finding: F-0001\nstatus: wontfix\nsignature: s\n",
 		"no nginx.conf":     "",
-		"divergence, whole": "finding: F-0001\nstatus: divergence\nsignature: s\nreason: r\ndecision: 4\n",
+		"half a build":      "finding: F-0001\nstatus: divergence\nsignature: s\nreason: r\ndecision: 4\nbuild: 3f80\n",
+		"divergence, whole": "finding: F-0001\nstatus: divergence\nsignature: s\nreason: r\ndecision: 4\nbuild: 3f804ae7dda3\n",
 	} {
 		dir := t.TempDir()
 		text := "# t\n" + meta
@@ -108,6 +109,7 @@ func TestCheckTellsTheFourWays(t *testing.T) {
 	add("div-as-recorded", div...)
 	add("div-agrees", div...)
 	add("div-otherwise", div...)
+	add("div-elsewhere", append(div, "build", "3f804ae7dda3")...)
 	add("left")
 	add("fixed-wavers", "status", "fixed")
 	add("fixed-no-verdict", "status", "fixed")
@@ -116,6 +118,7 @@ func TestCheckTellsTheFourWays(t *testing.T) {
 		"fixed-differs":    {Verdict: diff.Differ, Signature: "x"},
 		"div-as-recorded":  {Verdict: diff.Differ, Signature: "div-as-recorded"},
 		"div-agrees":       {Verdict: diff.Agree},
+		"div-elsewhere":    {Elsewhere: true},
 		"div-otherwise":    {Verdict: diff.Differ, Signature: "another"},
 		"fixed-wavers":     {Verdict: diff.Unstable},
 		"fixed-no-verdict": {},
@@ -129,7 +132,7 @@ func TestCheckTellsTheFourWays(t *testing.T) {
 		}
 		got[name] = k.Kind
 	}
-	want := map[string]Kind{"page": Stale, "fixed-differs": Differs, "div-agrees": Stale, "div-otherwise": Stale, "left": Differs, "fixed-wavers": Wavering, "fixed-no-verdict": Broken}
+	want := map[string]Kind{"page": Stale, "fixed-differs": Differs, "div-agrees": Stale, "div-otherwise": Stale, "div-elsewhere": Elsewhere, "left": Differs, "fixed-wavers": Wavering, "fixed-no-verdict": Broken}
 	for name, k := range want {
 		if got[name] != k {
 			t.Errorf("%s: %v, want %v", name, got[name], k)

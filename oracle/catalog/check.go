@@ -16,6 +16,7 @@ type Judged struct {
 	Signature string // of a difference
 	Cores     []string
 	Why       string
+	Elsewhere bool // not run: the entry was recorded with another build of the reference
 }
 
 // Judge runs an entry's case on both targets.
@@ -25,15 +26,16 @@ type Judge func(ctx context.Context, e *Entry) Judged
 type Kind int
 
 const (
-	Fine     Kind = iota
-	Stale         // the catalogue says something that is no longer so
-	Differs       // a case differs that must not, or is new
-	Wavering      // the reference differs from itself
-	Broken        // no verdict
+	Fine      Kind = iota
+	Stale          // the catalogue says something that is no longer so
+	Differs        // a case differs that must not, or is new
+	Wavering       // the reference differs from itself
+	Broken         // no verdict
+	Elsewhere      // not looked at: recorded with another build of the reference
 )
 
 func (k Kind) String() string {
-	return [...]string{"fine", "stale", "differs", "unstable", "rig failed"}[k]
+	return [...]string{"fine", "stale", "differs", "unstable", "rig failed", "elsewhere"}[k]
 }
 
 // Complaint is one thing that is wrong with a catalogue.
@@ -45,7 +47,7 @@ type Complaint struct {
 
 // Check re-proves every entry. Each of the four ways in which a catalogue goes
 // wrong has its complaint: the page is stale, a fixed case differs, a divergence
-// does not differ exactly as recorded, and a new finding is left.
+// does not differ exactly as recorded, and a new finding is left. An entry of another build is told of, and is none of them.
 func (c *Catalog) Check(ctx context.Context, page string, pageBase string, judge Judge) []Complaint {
 	var out []Complaint
 	text, err := os.ReadFile(page)
@@ -77,6 +79,9 @@ func (c *Catalog) Check(ctx context.Context, page string, pageBase string, judge
 
 // Verdict compares what was seen of an entry with what the catalogue says of it.
 func Verdict(e *Entry, j Judged) (Kind, string) {
+	if j.Elsewhere {
+		return Elsewhere, fmt.Sprintf("not looked at: recorded with another build (sha256 %s…)", e.Build())
+	}
 	switch j.Verdict {
 	case diff.Unstable:
 		return Wavering, "the reference differs from itself: " + j.Why

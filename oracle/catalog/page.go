@@ -40,6 +40,9 @@ func (c *Catalog) Page(base string) []byte {
 		if rfc := e.Get("rfc"); rfc != "" {
 			fmt.Fprintf(&b, "  - the standard: %s\n", rfc)
 		}
+		if build := e.Build(); build != "" {
+			fmt.Fprintf(&b, "  - proved again only on the build of nginx it was recorded with: sha256 %s…\n", build)
+		}
 		fmt.Fprintf(&b, "  - decision: %s\n  - signature: %s\n", e.Get("decision"), code(e.Signature()))
 	})
 	section("Fixed", Fixed, func(e *Entry) { fmt.Fprintf(&b, "- %s %s\n", link(e), e.Case.Title) })
