@@ -56,6 +56,9 @@ func (p *Player) clientStep(ctx context.Context, c *conn) error {
 	default:
 		return fmt.Errorf("%q is no step of a client", s.Op)
 	}
+	if s.Op == casefile.Send || s.Op == casefile.Shutdown {
+		c.since = p.now()
+	}
 	c.did(s.Op)
 	c.pc++
 	return nil

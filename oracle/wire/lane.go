@@ -152,8 +152,12 @@ type scheduler struct {
 // for it: what comes later than this may find another one of the two first.
 const lateLimit = 15 * time.Millisecond
 
-// crowdLimit is how long a lane that may meet a short timer may wait for its next step.
-const crowdLimit = 25 * time.Millisecond
+// crowdLimit is how long a lane that may meet a short timer may wait for its next step, and togetherLimit how
+// long such waits may last together: the server sets its timer no sooner than a client has acted.
+const (
+	crowdLimit    = 25 * time.Millisecond
+	togetherLimit = 40 * time.Millisecond
+)
 
 // late notes when more than most has gone by since from, and a lane is there that a timer can have met meanwhile.
 func (s *scheduler) late(from time.Time, most time.Duration) {
@@ -165,10 +169,21 @@ func (s *scheduler) late(from time.Time, most time.Duration) {
 	}
 }
 
-// drawnOut notes when a wait for the server's rest has taken so long that one of the server's timers can
-// have ended meanwhile: others of the crowd, or the machine, have put a pause between two steps.
+// drawnOut notes when waits for the server's rest have taken so long, one after another since a client of the
+// lane's had its last word, that one of the server's timers can have ended meanwhile: others of the
+// crowd, or the machine, have put a pause between two steps.
 func (s *scheduler) drawnOut(l *lane, now time.Time) {
-	if l.goal.kind != forTime && !l.goal.timers() && now.Sub(l.began) > crowdLimit {
+	if l.goal.kind == forTime || l.goal.timers() { // the script, or the server, takes its time
+		for _, c := range l.group {
+			c.since = c.since.Add(now.Sub(l.began))
+		}
+		return
+	}
+	late := now.Sub(l.began) > crowdLimit
+	for _, c := range l.group {
+		late = late || c.fd >= 0 && now.Sub(c.since) > togetherLimit
+	}
+	if late {
 		s.tooLate(l)
 	}
 }
@@ -269,6 +284,9 @@ func (s *scheduler) met() (any bool) {
 	for _, l := range s.waiting {
 		if l.goal.kind == forTime && !now.Before(l.goal.until) || l.goal.met(l.conn) {
 			s.drawnOut(l, now)
+			if l.goal.kind == forRecv {
+				l.conn.since = now
+			}
 			l.waits, any = false, true
 		}
 	}

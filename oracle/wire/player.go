@@ -190,7 +190,7 @@ func (p *Player) dial(ctx context.Context, l *lane, s *casefile.Section) (*conn,
 	case len(fds) != 1:
 		return nil, fmt.Errorf("dial %s: want one descriptor, got %d", s.Addr, len(fds))
 	}
-	c.fd, c.rec.Port = fds[0], localPort(fds[0])
+	c.fd, c.rec.Port, c.since = fds[0], localPort(fds[0]), p.now()
 	return c, p.add(c)
 }
 

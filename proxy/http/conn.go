@@ -319,10 +319,11 @@ func requestHandler(e *ev.Event) {
 	if e.Delayed && e.TimedOut {
 		e.Delayed, e.TimedOut = false, false
 	}
-	if e.Write {
-		r.WriteHandler(r)
-	} else {
+	switch {
+	case !e.Write:
 		r.ReadHandler(r)
+	case r.WriteHandler != nil: // a request refused by its headers has none; nginx has not asked for the event then
+		r.WriteHandler(r)
 	}
 	RunPosted(c)
 }

@@ -21,6 +21,10 @@ func (r *Request) FlushVariable(i int) { r.flush(i) }
 // SetHandler makes h answer for the location that is being read; it is called by a directive.
 func SetHandler(cf *module.Conf, h Handler) { cf.Ctx.(*ConfCtx).Loc[0].(*CoreLoc).Handler = h }
 
-// URIEndsInSlash tells a folder's URI. An empty one, which try_files can redirect to, is none: nginx
-// looks at the byte before it, the last of the root.
-func (r *Request) URIEndsInSlash() bool { return len(r.URI) > 0 && r.URI[len(r.URI)-1] == '/' }
+// URIEndsInSlash tells a folder's URI. try_files can redirect to an empty one (see RedirectBehind).
+func (r *Request) URIEndsInSlash() bool {
+	if len(r.URI) == 0 {
+		return r.emptyIsFolder
+	}
+	return r.URI[len(r.URI)-1] == '/'
+}

@@ -298,7 +298,7 @@ func contentPhase(r *Request, ph *PhaseHandler) Rc {
 		r.phase++
 		return Again
 	}
-	if len(r.URI) > 0 && r.URI[len(r.URI)-1] == '/' {
+	if r.URIEndsInSlash() {
 		if path, _, ok := r.MapURIToPath(0); ok {
 			r.Conn.Log.Err(logError, nil, "directory index of \"%s\" is forbidden", path)
 		}

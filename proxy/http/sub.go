@@ -74,7 +74,11 @@ func (r *Request) Subrequest(uri, args []byte, ps *PostSub, flags int) (*Request
 }
 
 // InternalRedirect starts the request again with another URI (ngx_http_internal_redirect).
-func (r *Request) InternalRedirect(uri, args []byte) Rc {
+func (r *Request) InternalRedirect(uri, args []byte) Rc { return r.RedirectBehind(nil, uri, args) }
+
+// RedirectBehind is InternalRedirect to a URI that lies behind the path root in memory, which tells whether an
+// empty one is a folder's: nginx looks at the byte before its end.
+func (r *Request) RedirectBehind(root, uri, args []byte) Rc {
 	if r.URIChanges--; r.URIChanges == 0 {
 		r.Conn.Log.Err(logError, nil, "rewrite or internal redirection cycle while internally redirecting to \"%s\"", uri)
 		r.Main.Count++
@@ -89,6 +93,7 @@ func (r *Request) InternalRedirect(uri, args []byte) Rc {
 	r.Internal = true
 	r.ValidUnparsedURI = false
 	r.AddURIToAlias = false
+	r.emptyIsFolder = len(root) > 0 && root[len(root)-1] == '/'
 	r.Main.Count++
 	handler(r)
 	return Done

@@ -324,6 +324,7 @@ type Request struct {
 
 	// As the bits of ngx_http_request_t; each is set and read where nginx does.
 	ComplexURI, QuotedURI, PlusInURI, EmptyPathInURI                           bool
+	emptyIsFolder                                                              bool // see RedirectBehind
 	InvalidHeader, AddURIToAlias, ValidLocation, ValidUnparsedURI, URIChanged  bool
 	RequestBodyInSingleBuf, RequestBodyInFileOnly, RequestBodyInPersistentFile bool
 	RequestBodyInCleanFile, RequestBodyFileGroupAccess, RequestBodyNoBuffering bool

@@ -113,7 +113,7 @@ func handler(r *http.Request) http.Rc {
 				if q := bytes.IndexByte(text, '?'); q >= 0 {
 					text, args = text[:q], text[q+1:]
 				}
-				r.InternalRedirect(text, args)
+				r.RedirectBehind(root, text, args)
 			}
 			r.Finalize(http.Done)
 			return http.Done
