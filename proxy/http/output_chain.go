@@ -27,7 +27,7 @@ const none Rc = 1 // nothing has been handed on
 // Output hands in on, with what waits from before.
 func (o *OutputChain) Output(in *Chain) Rc {
 	if o.In == nil && o.Busy == nil {
-		if in == nil || in.Next == nil && o.asIs(in.Buf) {
+		if in == nil || in.Next == nil && o.asIs(in.Buf, true) {
 			return o.Filter(o.R, in)
 		}
 	}
@@ -47,7 +47,7 @@ func (o *OutputChain) Output(in *Chain) Rc {
 				}
 				continue
 			}
-			if o.asIs(b) {
+			if o.asIs(b, false) {
 				cl := o.In
 				o.In = cl.Next
 				cl.Next = nil
@@ -111,7 +111,8 @@ func (o *OutputChain) bad(b *Buf, size int64) bool {
 	return false
 }
 
-func (o *OutputChain) asIs(b *Buf) bool {
+// asIs tells whether b goes on without being copied; alone says that it is all there is.
+func (o *OutputChain) asIs(b *Buf, alone bool) bool {
 	if b.Special() {
 		return true
 	}
@@ -124,7 +125,8 @@ func (o *OutputChain) asIs(b *Buf) bool {
 	if o.NeedInMemory && !b.InMemory() {
 		return false
 	}
-	if b.Pieces && !o.Whole && (!o.Sendfile || o.NeedInMemory) && (o.split || b.Size() > o.Bufs.Size) {
+	// As if it were read: into a buffer of its own, behind which what is in memory waits.
+	if b.Pieces && !o.Whole && (!o.Sendfile || o.NeedInMemory) && (o.split || !alone || b.Size() > o.Bufs.Size) {
 		o.split = true
 		return false
 	}

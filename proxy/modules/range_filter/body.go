@@ -117,7 +117,7 @@ func (c *ctx) multiBody(r *http.Request, buf *http.Buf, next http.BodyFilter) ht
 		add(b)
 
 		b = r.NewBuf()
-		b.InFile, b.Temporary, b.Memory, b.File = buf.InFile, buf.Temporary, buf.Memory, buf.File
+		b.InFile, b.Temporary, b.Memory, b.File, b.Pieces = buf.InFile, buf.Temporary, buf.Memory, buf.File, buf.Pieces
 		if buf.InFile {
 			b.FilePos = buf.FilePos + s.start
 			b.FileLast = buf.FilePos + s.end
