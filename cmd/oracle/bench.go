@@ -115,8 +115,8 @@ func newBench(o *options) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&opt.Only, "workload", "", "only this workload")
-	f.IntVar(&opt.Pairs, "pairs", 5, "pairs of samples; at least 5 for a verdict")
-	f.DurationVar(&opt.Duration, "duration", 2*time.Second, "of one sample, whole seconds")
+	f.IntVar(&opt.Pairs, "pairs", 10, "pairs of samples; at least 5 for a verdict")
+	f.DurationVar(&opt.Duration, "duration", time.Second, "of one sample, whole seconds")
 	f.DurationVar(&opt.IdleWait, "idle-wait", 15*time.Second, "wait at most this long for an idle machine, before each workload")
 	f.StringVar(&history, "history", "", "append the report to this file, with its machine")
 	return cmd

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"math"
 	"strings"
 	"testing"
 )
@@ -53,6 +54,36 @@ func TestFigureRefusesWhatItCannotSay(t *testing.T) {
 	}
 	if f := figure(Threshold{"w", "failed", "<=", 0}, []float64{0}, []float64{1}, ""); f.Verdict != Fail {
 		t.Errorf("one failed request during a reload: %s", f.line("a", "b"))
+	}
+}
+
+func TestSpreadIsOfTheBetterHalf(t *testing.T) {
+	for _, c := range []struct {
+		v    []float64
+		most bool
+		best float64
+		want float64
+	}{
+		{[]float64{100, 90, 80, 70, 10}, true, 100, 0.3},                         // four of five
+		{[]float64{10, 11, 12, 13, 90}, false, 10, 0.3},                          // four of five
+		{[]float64{100, 99, 98, 97, 90, 10, 10, 10, 10, 10}, true, 100, 0.1},     // five of ten
+		{[]float64{100, 99, 98, 97, 96, 50, 10, 10, 10, 10, 10}, true, 100, 0.5}, // six of eleven
+		{[]float64{100, 50, 50, 50, 50, 50, 50, 50, 50, 50}, true, 100, 0.5},     // one lucky sample is no best
+		{[]float64{100, 90}, true, 100, 0.1},
+	} {
+		if b, s := best(c.v, c.most); b != c.best || math.Abs(s-c.want) > 1e-9 {
+			t.Errorf("%v: best %g, spread %g; want %g, %g", c.v, b, s, c.best, c.want)
+		}
+	}
+}
+
+func TestProcessesThatChangedAreNoSample(t *testing.T) {
+	a := use{user: 10, system: 5, memory: 1, pids: []int{1, 2}}
+	if u, err := (use{30, 6, 7, []int{1, 2}}).since(a); err != nil || u.user != 20 || u.system != 1 || u.memory != 7 {
+		t.Errorf("%+v, %v", u, err)
+	}
+	if _, err := (use{30, 6, 7, []int{1, 3}}).since(a); err == nil {
+		t.Error("a worker that was replaced under load is no error")
 	}
 }
 

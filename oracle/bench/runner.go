@@ -282,7 +282,7 @@ func (r *runner) throughput(ctx context.Context, w Workload, p place, row *Row) 
 					return blame(s.Name, err)
 				}
 				length[s.Name] = n
-				u0, s0, _, err := usage(pid)
+				before, err := usage(pid)
 				if err != nil {
 					return err
 				}
@@ -290,11 +290,15 @@ func (r *runner) throughput(ctx context.Context, w Workload, p place, row *Row) 
 				if err != nil {
 					return err
 				}
-				u1, s1, rss, err := usage(pid)
+				after, err := usage(pid)
 				if err != nil {
-					return err
+					return blame(s.Name, err)
 				}
-				s.Samples = append(s.Samples, Sample{Requests: n64, Failed: failed, Seconds: secs, UserUs: u1 - u0, SystemUs: s1 - s0, RSS: rss, Throughput: float64(n64) / secs})
+				used, err := after.since(before)
+				if err != nil {
+					return blame(s.Name, err)
+				}
+				s.Samples = append(s.Samples, Sample{Requests: n64, Failed: failed, Seconds: secs, UserUs: used.user, SystemUs: used.system, RSS: used.memory, Throughput: float64(n64) / secs})
 				return nil
 			})
 			if err != nil {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -143,42 +144,65 @@ func atoi(s string) int {
 	return n
 }
 
-// usage is the CPU time (user, system; microseconds) and resident memory (bytes)
-// of a process and its descendants, from /proc/PID/stat and smaps_rollup. Memory is the
-// proportional set (Pss), so that pages that a master and a worker share count once.
-func usage(pid int) (user, system float64, rss int64, err error) { return usageOf(pid, "Pss:") }
+// use is what a process and its descendants have used.
+type use struct {
+	user, system float64 // CPU time, microseconds
+	memory       int64   // bytes; proportional (Pss), so that pages that a master and a worker share count once
+	pids         []int
+}
+
+// usage is the use of a process and its descendants until now, from /proc/PID/stat and smaps_rollup.
+func usage(pid int) (use, error) { return usageOf(pid, "Pss:") }
 
 // anonymous is the proportional set of memory that is no file's: the pages of a program and its libraries
 // count less when somebody else on the machine starts it.
 func anonymous(pid int) (int64, error) {
-	_, _, n, err := usageOf(pid, "Pss_Anon:")
-	return n, err
+	u, err := usageOf(pid, "Pss_Anon:")
+	return u.memory, err
 }
 
-func usageOf(pid int, field string) (user, system float64, rss int64, err error) {
-	pids, err := family(pid)
-	if err != nil {
-		return 0, 0, 0, err
+// usageOf looks again where a process ended between the list and the look.
+func usageOf(pid int, field string) (u use, err error) {
+	for range 3 {
+		if u, err = lookAt(pid, field); !errors.Is(err, syscall.ESRCH) && !errors.Is(err, os.ErrNotExist) {
+			break
+		}
 	}
+	return u, err
+}
+
+func lookAt(pid int, field string) (u use, err error) {
+	if u.pids, err = family(pid); err != nil {
+		return u, err
+	}
+	slices.Sort(u.pids)
 	const tick = 10000 // µs: USER_HZ is 100 on every Linux port that Go has
-	for _, p := range pids {
+	for _, p := range u.pids {
 		f, err := statFields(p)
 		if err != nil {
-			return 0, 0, 0, err
+			return u, err
 		}
-		user += float64(atoi(f[11])) * tick
-		system += float64(atoi(f[12])) * tick
+		u.user += float64(atoi(f[11])) * tick
+		u.system += float64(atoi(f[12])) * tick
 		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", p))
 		if err != nil {
-			return 0, 0, 0, err
+			return u, err
 		}
 		for _, line := range strings.Split(string(b), "\n") {
 			if v, ok := strings.CutPrefix(line, field); ok {
-				rss += int64(atoi(strings.Fields(v)[0])) << 10
+				u.memory += int64(atoi(strings.Fields(v)[0])) << 10
 			}
 		}
 	}
-	return user, system, rss, nil
+	return u, nil
+}
+
+// since is what was used after a first look. A process that ended in between has taken its time along.
+func (u use) since(before use) (use, error) {
+	if !slices.Equal(u.pids, before.pids) {
+		return use{}, fmt.Errorf("its processes changed under load: %v before, %v after", before.pids, u.pids)
+	}
+	return use{u.user - before.user, u.system - before.system, u.memory, u.pids}, nil
 }
 
 // place is a folder with a configuration and a document root for one workload.

@@ -14,7 +14,8 @@ var thresholdText string
 // The bounds of what counts as a measurement.
 const (
 	minPairs   = 5
-	maxSpread  = 0.20 // (worst-best)/best of one side's samples, after the single worst is set aside
+	minAgree   = 4    // of one side's samples, and at least half of them, have to agree on its best
+	maxSpread  = 0.20 // (worst-best)/best of those
 	saturated  = 0.9  // a server that used less of its core was not the limit
 	minCeiling = 1.5  // a throughput within this of the origin's own is the origin's, not the proxy's
 )
@@ -49,17 +50,15 @@ func Thresholds() ([]Threshold, error) {
 	return out, nil
 }
 
-// best is the best of the values and the spread of the rest: (worst-best)/best, the single
-// worst of five or more being set aside as the machine's own noise.
+// best is the best of the values, and the spread, (worst-best)/best, of the better half, or of minAgree if that is
+// more: what a machine does beside the measurement only takes away, so that the best is told by those that come near it.
 func best(values []float64, most bool) (b, spread float64) {
 	v := slices.Clone(values)
 	slices.Sort(v)
 	if most {
 		slices.Reverse(v)
 	}
-	if len(v) >= minPairs {
-		v = v[:len(v)-1]
-	}
+	v = v[:min(len(v), max(minAgree, (len(v)+1)/2))]
 	b = v[0]
 	if b != 0 {
 		spread = (v[len(v)-1] - b) / b

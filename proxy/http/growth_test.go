@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"nginxoracle/proxy/ev"
+	"nginxoracle/proxy/http/pcre"
 	"nginxoracle/proxy/module"
 )
 
@@ -86,5 +87,39 @@ func BenchmarkHeader(b *testing.B) {
 		if len(r.appendHeader(buf)) < 200 {
 			b.Fatal("too short a header")
 		}
+	}
+}
+
+// The cost of finding a location among 200 regexes, which are tried in their order: the first, the 100th, none.
+func BenchmarkFindLocationRegex(b *testing.B) {
+	const n = 200
+	top := &CoreLoc{Name: "top"}
+	top.Ctx = &ConfCtx{Loc: []any{top}}
+	for i := range n {
+		name := fmt.Sprintf("^/r%d/[a-z]+$", i)
+		re, err := pcre.Compile(name, false)
+		if err != nil {
+			b.Fatal(err)
+		}
+		l := &CoreLoc{Name: name, Regex: &Regex{Name: name, re: re}}
+		l.Ctx = &ConfCtx{Loc: []any{l}}
+		top.Regexes = append(top.Regexes, l)
+	}
+	for _, c := range []struct{ name, uri, want string }{
+		{"first", "/r0/abc", "^/r0/[a-z]+$"},
+		{"100th", "/r99/abc", "^/r99/[a-z]+$"},
+		{"none", "/s/abc", "top"},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			r := &Request{URI: []byte(c.uri), Captures: make([]int, 0, 2)}
+			b.ReportAllocs()
+			for b.Loop() {
+				r.setLoc(top.Ctx.Loc)
+				r.FindLocation()
+				if r.Core.Name != c.want {
+					b.Fatalf("%q, want %q", r.Core.Name, c.want)
+				}
+			}
+		})
 	}
 }
