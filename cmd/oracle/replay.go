@@ -64,7 +64,7 @@ if that differs from itself, the case is unstable and not a finding.`,
 	f.BoolVarP(&ro.Verbose, "verbose", "v", false, "print a line for cases that agree too")
 	f.StringVar(&ro.Record, "record", "", "also write the outcomes to this folder, for oracle report")
 	f.BoolVar(&ro.FailFast, "fail-fast", false, "begin no further case once one differs")
-	f.BoolVar(&ro.Census, "census", false, "also count what each mask was needed for, and fail when no case needs one")
+	f.BoolVar(&ro.Census, "census", false, "also count what each mask was needed for; fail when no case needs one, or a case uses a last-resort timeout")
 	f.IntVar(&ro.Jobs, "jobs", 2, "cases run at the same time, each with cells of its own")
 	return cmd
 }
@@ -78,7 +78,7 @@ func replay(cmd *cobra.Command, o *replayOptions, args []string) error {
 	if err != nil {
 		return exit.Wrap(exit.Usage, fmt.Errorf("replay: %w", err))
 	}
-	var t tally
+	t := tally{strict: o.Census}
 	var cases []*casefile.Case
 	for _, p := range paths {
 		c, err := casefile.Load(p)
@@ -218,6 +218,8 @@ type tally struct {
 	wrong    int // files that are no cases
 	skipped  int // not run: another one differed, with --fail-fast, or a signal came
 	timeouts int
+	waited   []string // the cases that used them
+	strict   bool     // such a case has no good verdict
 	masks    map[string]int
 	took     time.Duration
 
@@ -242,6 +244,9 @@ func (t *tally) add(r outcome) {
 	for _, o := range []*observe.Observation{r.ref, r.cand} {
 		if o != nil {
 			t.timeouts += o.Timeouts
+			if o.Timeouts > 0 && !slices.Contains(t.waited, r.c.Name) {
+				t.waited = append(t.waited, r.c.Name)
+			}
 		}
 	}
 	for name, n := range r.result.Masks {
@@ -275,7 +280,7 @@ func (t *tally) code() exit.Code {
 		return exit.Differ
 	case t.stale > 0, len(t.idle) > 0:
 		return exit.Stale
-	case t.counts[diff.Unstable] > 0:
+	case t.counts[diff.Unstable] > 0, t.strict && len(t.waited) > 0:
 		return exit.Unstable
 	case t.counts[diff.Refused] > 0:
 		return exit.Refused
@@ -306,7 +311,7 @@ func (t *tally) String() string {
 	part(t.skipped, "not run")
 	total += t.skipped
 	if t.timeouts > 0 {
-		parts = append(parts, count.Of(t.timeouts, "last-resort timeout")+" used")
+		parts = append(parts, count.Of(t.timeouts, "last-resort timeout")+" used ("+strings.Join(t.waited, ", ")+")")
 	}
 	s := fmt.Sprintf("%s: %s; %.1f s", count.Of(total, "case"), strings.Join(parts, ", "), t.took.Seconds())
 	if t.interrupted {
@@ -321,7 +326,7 @@ func (t *tally) json() any {
 		counts[v.String()] = n
 	}
 	return map[string]any{"summary": map[string]any{
-		"verdicts": counts, "as_recorded": t.recorded, "stale": t.stale, "wrong_files": t.wrong, "not_run": t.skipped, "interrupted": t.interrupted, "timeouts": t.timeouts,
+		"verdicts": counts, "as_recorded": t.recorded, "stale": t.stale, "wrong_files": t.wrong, "not_run": t.skipped, "interrupted": t.interrupted, "timeouts": t.timeouts, "timeouts_in": t.waited,
 		"masks": t.masks, "masks_shown": t.shown, "masks_idle": t.idle, "seconds": t.took.Seconds(), "exit": int(t.code()), "exit_name": t.code().String(),
 	}}
 }
