@@ -22,6 +22,7 @@ type diagnosis struct {
 	Machine string           `json:"machine"`
 	Facts   []reference.Fact `json:"facts"`
 	Targets []tried          `json:"targets"`
+	Warning string           `json:"warning,omitempty"`
 	Code    int              `json:"code"`
 }
 
@@ -78,6 +79,7 @@ func diagnose(ctx context.Context, o *options, progress func(string)) *diagnosis
 	}
 	// The reference alone first: without a candidate a person can still be told what works.
 	p, err := reference.Resolve(ctx, o.Reference, o.Reference, o.Cell, progress)
+	d.Warning = p.Warning
 	d.Targets = append(d.Targets, try(ctx, "reference", o.Reference, p.Reference, err))
 	if err == nil {
 		p, err = reference.Resolve(ctx, o.Reference, o.Candidate, o.Cell, progress)
@@ -170,6 +172,9 @@ func (d *diagnosis) print(w io.Writer) {
 		}
 	}
 	fmt.Fprintf(w, "\nused\n")
+	if d.Warning != "" {
+		fmt.Fprintf(w, "  %s\n", d.Warning)
+	}
 	for _, t := range d.Targets {
 		if t.Error != "" {
 			fmt.Fprintf(w, "  %s %s: cannot be run\n    %s\n", t.Role, t.Name, strings.ReplaceAll(t.Error, "\n", "\n    "))

@@ -152,6 +152,9 @@ func fuzz(cmd *cobra.Command, o *fuzzOptions) error {
 	} else {
 		sum.Flags = targetsAgain(o.options)
 		sum.Print(cmd.OutOrStdout(), o.Jobs)
+		if pair.Warning != "" {
+			fmt.Fprintln(cmd.OutOrStdout(), pair.Warning)
+		}
 		fmt.Fprintf(cmd.OutOrStdout(), "again     oracle fuzz --dir %s%s\n", o.Dir, flagsAgain(o))
 	}
 	if _, more, ok := strings.Cut(errorText(err), "\n"); ok { // the first line is in Why

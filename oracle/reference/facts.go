@@ -37,7 +37,12 @@ func Facts(ctx context.Context) []Fact {
 	if found == "" {
 		found = "none"
 	}
-	all = append(all, Fact{Name: "nginx on PATH", OK: path != "", Found: found})
+	program := Fact{Name: "nginx on PATH", OK: path != "", Found: found}
+	f := finder{name: "nginx", version: Version, path: path}
+	if program.OK {
+		program.passOver(ctx, f.program(), "--reference "+path)
+	}
+	all = append(all, program)
 	all = append(all, packagesFact(cache))
 	spaces := Fact{Name: "namespaces", OK: true, Found: "allowed: local cells work"}
 	if err := engine.Namespaces(); err != nil {
@@ -71,8 +76,9 @@ func dockerFacts(ctx context.Context, cache string) []Fact {
 		image.Found = oneLine(err)
 	case ok:
 		image.OK, image.Found = true, "present"
+		image.passOver(ctx, (&finder{name: "nginx", version: Version}).image(), "--reference "+registryImage(Version))
 	default:
-		image.Found, image.Next = "not present", "docker pull "+registryImage(Version)
+		image.Found = "not present, and not needed where the packages can be had"
 		if text := pullNote(cache, registryImage(Version)); text != "" {
 			image.Found = "not present: " + text
 		}
@@ -90,6 +96,13 @@ func dockerFacts(ctx context.Context, cache string) []Fact {
 		facts = append(facts, own)
 	}
 	return facts
+}
+
+// passOver notes that an nginx is another build than the proxy follows, and how to take it all the same.
+func (f *Fact) passOver(ctx context.Context, o engine.Options, how string) {
+	if why := examine(ctx, o); why != "" {
+		f.OK, f.Found, f.Next = false, f.Found+", passed over: another build ("+why+")", how+" takes it all the same"
+	}
 }
 
 func packagesFact(cache string) Fact {

@@ -27,19 +27,14 @@ const (
 // registryImage is the name of the image that nginx.org publishes.
 func registryImage(version string) string { return "nginx:" + version }
 
-// findImage is the image nginx:VERSION, present or pulled; "" when it cannot be
-// had, with the reason.
-func findImage(ctx context.Context, d *engine.Docker, cache, version string, progress func(string)) (image string, why error) {
-	image = registryImage(version)
+// pull gets an image from its registry, unless it is here.
+func pull(ctx context.Context, d *engine.Docker, cache, image string, progress func(string)) error {
 	ok, err := d.Has(ctx, image)
-	if err != nil {
-		return "", err
-	}
-	if ok {
-		return image, nil
+	if err != nil || ok {
+		return err
 	}
 	if text := pullNote(cache, image); text != "" {
-		return "", errors.New(text)
+		return errors.New(text)
 	}
 	progress("pulling " + image)
 	ctx, cancel := context.WithTimeout(ctx, pullLimit)
@@ -47,9 +42,9 @@ func findImage(ctx context.Context, d *engine.Docker, cache, version string, pro
 	if err := d.Pull(ctx, image); err != nil {
 		// The note only spares the next run a pull: where it cannot be written, that is tried again.
 		_ = os.WriteFile(notePath(cache, image), []byte(err.Error()), 0o644)
-		return "", err
+		return err
 	}
-	return image, nil
+	return nil
 }
 
 func notePath(cache, image string) string {

@@ -22,6 +22,7 @@ const Auto = "auto"
 // Pair is what two targets need to be run side by side.
 type Pair struct {
 	Reference, Candidate engine.Options
+	Warning              string // of a reference that is another build than the proxy follows
 }
 
 // cacheAdvice is the next step where there is no cache folder.
@@ -53,10 +54,12 @@ func Resolve(ctx context.Context, reference, candidate, kind string, progress fu
 	if progress == nil {
 		progress = func(string) {}
 	}
-	if p.Reference, err = resolve(ctx, reference, kind, nil, progress); err != nil {
+	if p.Reference, p.Warning, err = resolve(ctx, reference, kind, nil, progress); err != nil {
 		return p, err
 	}
-	if p.Candidate, err = resolve(ctx, candidate, p.Reference.Kind, &p.Reference, progress); err != nil {
+	if reference == candidate && !strings.ContainsRune(reference, '/') {
+		p.Candidate = p.Reference
+	} else if p.Candidate, _, err = resolve(ctx, candidate, p.Reference.Kind, &p.Reference, progress); err != nil {
 		return p, err
 	}
 	return p, errors.Join(isServer(ctx, reference, p.Reference), isServer(ctx, candidate, p.Candidate))
@@ -80,7 +83,7 @@ func isServer(ctx context.Context, name string, o engine.Options) error {
 }
 
 // resolve finds one target. base is the reference, if it is known already.
-func resolve(ctx context.Context, name, kind string, base *engine.Options, progress func(string)) (engine.Options, error) {
+func resolve(ctx context.Context, name, kind string, base *engine.Options, progress func(string)) (engine.Options, string, error) {
 	version, isNginx := strings.CutPrefix(name, "nginx:")
 	path := name
 	switch {
@@ -91,12 +94,13 @@ func resolve(ctx context.Context, name, kind string, base *engine.Options, progr
 	case name == "proxy":
 		var err error
 		if path, err = findProxy(); err != nil {
-			return engine.Options{}, err
+			return engine.Options{}, "", err
 		}
 	case !strings.ContainsRune(name, '/'):
-		return engine.Options{}, exit.Errorf(exit.Usage, "target %q: want nginx, nginx:VERSION, proxy, or a path with a slash", name)
+		return engine.Options{}, "", exit.Errorf(exit.Usage, "target %q: want nginx, nginx:VERSION, proxy, or a path with a slash", name)
 	}
-	return binary(ctx, name, path, kind, base, progress)
+	o, err := binary(ctx, name, path, kind, base, progress)
+	return o, "", err
 }
 
 // findProxy finds the in-tree proxy: beside this program, or in bin/ of the tree.
@@ -149,7 +153,7 @@ func binary(ctx context.Context, name, path, kind string, base *engine.Options, 
 		return engine.Options{Kind: engine.Local, Target: engine.Target{Name: name, Root: "/", Binary: path}}, nil
 	}
 	if base == nil {
-		o, err := findNginx(ctx, "nginx", Version, kind, progress)
+		o, _, err := findNginx(ctx, "nginx", Version, kind, progress)
 		if err != nil {
 			return engine.Options{}, err
 		}
@@ -160,105 +164,139 @@ func binary(ctx context.Context, name, path, kind string, base *engine.Options, 
 	return o, nil
 }
 
-// findNginx finds nginx VERSION for a kind of cell. In a container: the image
-// nginx:VERSION, else the image of Debian's packages. In a local cell: the nginx on
-// PATH, else Debian's packages. Auto takes the image nginx:VERSION where it can be
-// had, else a local cell, else a container of the packages.
-func findNginx(ctx context.Context, name, version, kind string, progress func(string)) (engine.Options, error) {
+// findNginx finds nginx VERSION for a kind of cell. What is here already comes first: the image nginx:VERSION,
+// the nginx on PATH; then Debian's packages. Asked for as "nginx", they count only when they are the build that the
+// proxy follows; another one is taken, with a warning, where the packages cannot be had.
+func findNginx(ctx context.Context, name, version, kind string, progress func(string)) (engine.Options, string, error) {
 	cache, err := cacheFolder()
 	if err != nil {
-		return engine.Options{}, err
+		return engine.Options{}, "", err
 	}
-	f := finder{cache: cache, name: name, version: version, progress: progress}
-	switch kind {
-	case engine.Container:
-		return f.container(ctx, true)
-	case engine.Local:
-		return f.local(ctx)
-	case Auto:
-	default:
-		return engine.Options{}, fmt.Errorf("kind of cell %q: want auto, local or container", kind)
+	f := finder{cache: cache, name: name, version: version, progress: progress, anyBuild: name != "nginx"}
+	if kind != Auto && kind != engine.Local && kind != engine.Container {
+		return engine.Options{}, "", fmt.Errorf("kind of cell %q: want auto, local or container", kind)
 	}
-	o, noImage := f.container(ctx, false)
-	if noImage == nil {
-		return o, nil
-	}
-	if errors.As(noImage, new(*engine.HostError)) {
-		progress(noImage.Error() + "; taking a local cell")
-	}
-	noSpaces := engine.Namespaces()
-	if noSpaces == nil {
-		o, err := f.local(ctx)
-		if err != nil {
-			return o, fmt.Errorf("no nginx %s can be had (oracle doctor tells more):\n%w", version, errors.Join(noImage, err))
-		}
-		return o, nil
-	}
-	if o, err = f.container(ctx, true); err != nil {
-		return o, fmt.Errorf("no cell can be had (oracle doctor tells more):\n%w", errors.Join(noSpaces, err))
-	}
-	return o, nil
+	return f.find(ctx, kind)
 }
 
 type finder struct {
 	cache, name, version string
 	progress             func(string)
+	anyBuild             bool
+
+	d          *engine.Docker
+	path, said string // the nginx on PATH, if it has the version, and what it is
 }
 
-// container finds an image; built says whether one may be built from packages.
-func (f finder) container(ctx context.Context, built bool) (engine.Options, error) {
-	o := engine.Options{Kind: engine.Container, Target: engine.Target{Name: f.name}}
-	d, err := engine.OpenDocker(ctx)
-	if errors.As(err, new(*engine.HostError)) {
-		err = fmt.Errorf("%w (%s)", err, hostAdvice)
+func (f *finder) find(ctx context.Context, kind string) (engine.Options, string, error) {
+	var h here
+	var missing []error
+	if kind != engine.Local {
+		var err error
+		if f.d, err = engine.OpenDocker(ctx); err == nil {
+			defer f.d.Close()
+			h.docker = true
+			h.image, err = f.d.Has(ctx, registryImage(f.version))
+		}
+		if errors.As(err, new(*engine.HostError)) {
+			err = fmt.Errorf("%w (%s)", err, hostAdvice)
+			if kind == Auto {
+				f.progress(err.Error() + "; taking a local cell")
+			}
+		}
+		if err != nil {
+			missing = append(missing, fmt.Errorf("%w: %w", ErrNoContainers, err))
+		}
 	}
-	if err != nil {
-		return o, fmt.Errorf("%w: %w", ErrNoContainers, err)
+	if kind != engine.Container {
+		err := engine.Namespaces()
+		if h.spaces = err == nil; err != nil && kind == Auto {
+			missing = append(missing, err)
+		}
+		if f.path, f.said = onPath(ctx, f.version); f.path != "" {
+			h.program = true
+		} else if f.said != "" {
+			missing = append(missing, errors.New(f.said))
+		}
 	}
-	defer d.Close()
-	var why error
-	if o.Target.Image, why = findImage(ctx, d, f.cache, f.version, f.progress); why == nil {
-		return o, nil
+	if !f.anyBuild {
+		if h.image {
+			h.imageOther = examine(ctx, f.image())
+		}
+		if h.program {
+			h.programOther = examine(ctx, f.program())
+		}
 	}
-	if !built {
-		return o, why
+	for _, s := range order(kind, h, f.anyBuild) {
+		o, err := f.take(ctx, s)
+		if err != nil {
+			missing = append(missing, err)
+			continue
+		}
+		warn := ""
+		switch {
+		case f.anyBuild:
+		case s == theImage && h.imageOther != "":
+			warn = warning("the image "+registryImage(f.version), h.imageOther)
+		case s == theProgram && h.programOther != "":
+			warn = warning(f.path, h.programOther)
+		case s == pulledImage:
+			if why := examine(ctx, o); why != "" {
+				warn = warning("the image "+registryImage(f.version), why)
+			}
+		}
+		if warn != "" {
+			f.progress(warn)
+		}
+		return o, warn, nil
 	}
-	r, err := f.release()
-	if err == nil {
-		o.Target.Image, err = packagesImage(ctx, d, f.cache, r, f.progress)
+	err := errors.Join(missing...)
+	if kind == Auto {
+		err = fmt.Errorf("no nginx %s can be had (oracle doctor tells more):\n%w", f.version, err)
 	}
-	if err != nil {
-		return o, errors.Join(why, err)
-	}
-	return o, nil
+	return engine.Options{}, "", err
 }
 
-// release is where Debian has the version; the error says where else it may be had.
-func (f finder) release() (release, error) {
-	r, err := releaseOf(f.version)
-	if err != nil {
-		err = fmt.Errorf("%w; take one of these, a path, or an engine that has the image: docker pull %s, then --cell container", err, registryImage(f.version))
-	}
-	return r, err
-}
-
-func (f finder) local(ctx context.Context) (engine.Options, error) {
-	o := engine.Options{Kind: engine.Local, Target: engine.Target{Name: f.name}}
-	path, found := onPath(ctx, f.version)
-	if path != "" {
-		o.Target.Root, o.Target.Binary = "/", path
-		return o, nil
+// take gets an nginx in one way.
+func (f *finder) take(ctx context.Context, s source) (o engine.Options, err error) {
+	switch s {
+	case theImage:
+		return f.image(), nil
+	case pulledImage:
+		return f.image(), pull(ctx, f.d, f.cache, registryImage(f.version), f.progress)
+	case theProgram:
+		return f.program(), nil
 	}
 	r, err := f.release()
 	if err != nil {
 		return o, err
 	}
-	t, err := fetch(ctx, f.cache, r, f.progress)
-	if err != nil && found != "" {
-		return o, fmt.Errorf("%w (and %s)", err, found)
+	if s == packagesBuilt {
+		o = f.image()
+		o.Target.Image, err = packagesImage(ctx, f.d, f.cache, r, f.progress)
+		return o, err
 	}
+	t, err := fetch(ctx, f.cache, r, f.progress)
+	o = f.program()
 	o.Target.Root, o.Target.Binary = t.root, t.binary
 	return o, err
+}
+
+func (f *finder) image() engine.Options {
+	return engine.Options{Kind: engine.Container, Target: engine.Target{Name: f.name, Image: registryImage(f.version)}}
+}
+
+func (f *finder) program() engine.Options {
+	return engine.Options{Kind: engine.Local, Target: engine.Target{Name: f.name, Root: "/", Binary: f.path}}
+}
+
+// release is where Debian has the version; the error says where else it may be had.
+func (f *finder) release() (release, error) {
+	r, err := releaseOf(f.version)
+	if err != nil {
+		err = fmt.Errorf("%w; take one of these, a path, or an engine that has the image: docker pull %s, then --cell container", err, registryImage(f.version))
+	}
+	return r, err
 }
 
 // onPath is the nginx of this machine, if it has that version, and what it is.
