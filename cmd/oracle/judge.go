@@ -63,7 +63,7 @@ func (j *judge) run(ctx context.Context, c *casefile.Case) (out outcome) {
 	if out.err = j.open(ctx); out.err != nil {
 		return out
 	}
-	opt := campaign.Played(c, run.Options{Test: true})
+	opt := campaign.Played(c, run.Options{Test: true, Aged: true})
 	if j.alone {
 		if out.ref, out.err = run.RunWith(ctx, j.ref, c, opt); out.err != nil {
 			return out

@@ -56,7 +56,7 @@ func (r rig) Pair(ctx context.Context, c *casefile.Case) (ref, cand *observe.Obs
 	if err := r.j.open(ctx); err != nil {
 		return nil, nil, err
 	}
-	ref, cand, err = run.Pair(ctx, r.j.ref, r.j.cand, c, campaign.Played(c, run.Options{Test: true}))
+	ref, cand, err = run.Pair(ctx, r.j.ref, r.j.cand, c, campaign.Played(c, run.Options{Test: true, Aged: true}))
 	if err != nil {
 		r.j.close() // the next run gets new cells
 		return nil, nil, err

@@ -152,7 +152,7 @@ func (p *cells) alone(ctx context.Context, c *casefile.Case, opt run.Options) (r
 
 // Pair and Compare make a pair of cells a triage.Rig.
 func (p *cells) Pair(ctx context.Context, c *casefile.Case) (ref, cand *observe.Observation, err error) {
-	ref, cand, err = p.pair(ctx, c, Played(c, run.Options{Test: p.test}))
+	ref, cand, err = p.pair(ctx, c, Played(c, run.Options{Test: p.test, Aged: true}))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -95,6 +95,6 @@ type Observation struct {
 
 // Spent is the time that one stage of a run took.
 type Spent struct {
-	Stage string // "reset", "test", "start", "play", "rest", "stop", "tree"
+	Stage string // "reset", "test", "start", "age", "play", "rest", "stop", "tree"
 	Time  time.Duration
 }

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"path"
 	"slices"
 	"strings"
@@ -74,6 +75,25 @@ func tree(c *casefile.Case) []engine.File {
 		}
 	}
 	return files
+}
+
+// treeAge is more than the time for which a server takes a file for just written, whose times may not tell its next
+// change: it keeps nothing of such a file. A change's time (ctime) cannot be set, so it is waited for.
+const treeAge = 120 * time.Millisecond
+
+// age waits until the documents of a started server's work tree are treeAge old.
+func (r *Running) age(ctx context.Context) error {
+	document := func(f casefile.File) bool { return !f.Dir && f.Link == "" && path.Ext(f.Path) != ".conf" }
+	if r.srv == nil || !slices.ContainsFunc(r.c.Files, document) {
+		return nil
+	}
+	if left := treeAge - time.Since(r.wrote); left > 0 {
+		if err := r.player.Pause(ctx, left); err != nil {
+			return r.errorf("let the work tree grow older", err)
+		}
+	}
+	r.spent("age")
+	return nil
 }
 
 // treePath makes a path as written in a configuration what the work tree calls it:

@@ -32,6 +32,9 @@ type Options struct {
 	Timed func(lane int) bool
 	// Calm repeats a run in lanes while the machine holds a timed lane up, as every run without lanes is.
 	Calm bool
+	// Aged lets the work tree's files grow older than what a server may hold for just written (treeAge) before
+	// the first client is played. What lies in batches is older anyway.
+	Aged bool
 	// Globals are directives given with -g, before "daemon off;".
 	Globals string
 	// Aside keeps the files of engine.AsideDir out of what is compared: instruments write there. They
@@ -67,9 +70,14 @@ func once(ctx context.Context, cell engine.Cell, c *casefile.Case, opt Options) 
 	if err != nil {
 		return nil, err
 	}
-	if opt.Lane != nil {
+	if opt.Aged {
+		err = r.age(ctx)
+	}
+	switch {
+	case err != nil:
+	case opt.Lane != nil:
 		err = r.lanes(ctx, c, opt)
-	} else {
+	default:
 		err = r.Sections(ctx, c.Sections)
 	}
 	if err != nil {
@@ -111,6 +119,7 @@ type Running struct {
 	player *wire.Player
 	o      *observe.Observation
 	mark   time.Time // when the last stage ended
+	wrote  time.Time // when the work tree had been written
 	aside  bool      // see Options.Aside
 	lane   []int     // the number of each lane that is played
 }
@@ -132,6 +141,7 @@ func Boot(ctx context.Context, cell engine.Cell, c *casefile.Case, opt Options) 
 		return nil, r.errorf("write the work tree", err)
 	}
 	r.spent("reset")
+	r.wrote = r.mark
 	args := arguments(c, opt.Globals)
 	if opt.Test {
 		out, err := cell.Command(ctx, append(slices.Clone(args), "-t")...)

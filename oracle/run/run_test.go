@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -321,5 +322,21 @@ func TestArguments(t *testing.T) {
 	} {
 		got := strings.Join(arguments(parse(t, "-- nginx.conf --\n"+conf+"\n"), ""), " ")
 		want(t, conf, got, base+more)
+	}
+}
+
+// A case with documents waits until they are old enough to be kept in memory; one without does not.
+func TestTreeGrowsOlder(t *testing.T) {
+	cell := open(t)
+	for files, waits := range map[string]bool{"": false, "-- html/a.txt --\na\n": true, "-- part.conf --\n-- html/d/ --\n": false} {
+		c := parse(t, "-- nginx.conf --\nevents {}\nhttp { server { listen 127.0.0.1:8080; } }\n"+files+"-- client 1 --\n"+get)
+		o, err := RunWith(context.Background(), cell, c, Options{Aged: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		waited := slices.ContainsFunc(o.Spent, func(s observe.Spent) bool { return s.Stage == "age" })
+		if waited != waits {
+			t.Errorf("%q: waited %v, want %v", files, waited, waits)
+		}
 	}
 }
