@@ -164,8 +164,14 @@ type Figure struct {
 	Why       string // for NO NUMBER
 }
 
+// wrong tells that the candidate has failed without a figure.
+func (f Figure) wrong() bool { return f.Verdict == Fail && f.Why != "" }
+
 // line is the figure with the names of its servers.
 func (f Figure) line(ref, cand string) string {
+	if f.wrong() {
+		return fmt.Sprintf("%-9s %-26s %s: %s", f.Verdict, f.Name, cand, f.Why)
+	}
 	s := fmt.Sprintf("%-9s %-26s %s %10.2f  %s %10.2f %-4s ratio %5.2f (%s)  spread %2.0f%%/%2.0f%%",
 		f.Verdict, f.Name, ref, f.Ref, cand, f.Cand, f.Unit, f.Ratio, f.Bound, 100*f.Spread[0], 100*f.Spread[1])
 	if f.Why != "" {

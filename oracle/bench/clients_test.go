@@ -157,11 +157,11 @@ func TestWrongCandidateFailsItsRow(t *testing.T) {
 		t.Fatal(terr)
 	}
 	r := &runner{opt: Options{Reference: Server{Name: "a"}, Candidate: Server{Name: "b"}}, bounds: bounds}
-	row := Row{Workload: "static-3b"}
+	row := Row{Workload: "static-3b", Ref: Side{Samples: []Sample{{Requests: 1}}}}
 	if err := r.outcome(Workload{Name: "static-3b"}, &row, blame("b", err)); err != nil {
 		t.Errorf("the candidate's fault: %v", err)
 	}
-	if _, fail, _ := (Report{Rows: []Row{row}}).Count(); fail != 2 || !strings.Contains(row.Figures[0].Why, `"no\n"`) {
+	if _, fail, none := (Report{Rows: []Row{row}}).Count(); fail != 2 || none != 0 || !strings.Contains(row.Figures[0].Why, `"no\n"`) {
 		t.Errorf("%+v", row.Figures)
 	}
 	if err := r.outcome(Workload{Name: "static-3b"}, &Row{}, blame("a", err)); err == nil {

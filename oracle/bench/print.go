@@ -86,6 +86,10 @@ func (r Report) Table(w io.Writer) {
 	fmt.Fprintf(w, "%-20s %-26s %12s %12s %6s  %-8s %s\n", "workload", "figure", r.Reference.Name, r.Candidate.Name, "ratio", "bound", "verdict")
 	for _, row := range r.Rows {
 		for _, f := range row.Figures {
+			if f.wrong() {
+				fmt.Fprintf(w, "%-20s %-26s %12s %12s %6s  %-8s %s\n", row.Workload, f.Name, "-", "-", "-", f.Bound, f.Verdict)
+				continue
+			}
 			fmt.Fprintf(w, "%-20s %-26s %12.2f %12.2f %6.2f  %-8s %s\n", row.Workload, f.Name, f.Ref, f.Cand, f.Ratio, f.Bound, f.Verdict)
 		}
 	}

@@ -334,6 +334,7 @@ func (r *runner) throughput(ctx context.Context, w Workload, p place, row *Row) 
 
 // fail makes every figure of a row the candidate's failure, with its reason.
 func (r *runner) fail(w Workload, row *Row, bad *wrong) {
+	row.Ref, row.Cand = Side{Of: row.Ref.Of}, Side{Of: row.Cand.Of} // what was begun is no measurement
 	for _, t := range r.bounds {
 		if t.Workload == w.Name {
 			f := t.blank()
