@@ -161,8 +161,11 @@ func (u *Upstream) sendResponse(r *http.Request) {
 		u.Pipe.downstreamError = true
 	}
 	if t := r.Body; t != nil && t.TempFile != nil && r == r.Main && !r.PreserveBody && !u.Conf.PreserveOutput {
-		ev.CloseFD(t.TempFile.File.FD)
-		t.TempFile.File.FD = -1
+		// One that is deleted at the end stays open until then: nginx finds only the other kind here.
+		if !t.TempFile.Clean {
+			ev.CloseFD(t.TempFile.File.FD)
+			t.TempFile.File.FD = -1
+		}
 	}
 	if !u.Buffering {
 		u.startUnbuffered(r)
