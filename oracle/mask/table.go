@@ -98,6 +98,12 @@ var Table = []Row{
 		Why:   "the process that an entry is about (\"worker process 13 exited on signal 11\")",
 	},
 	{
+		Name: "buffer-address", Where: Error,
+		Form:  regexp.MustCompile(` size buf in [a-z ]+ t:\d r:\d f:\d ([0-9A-F]{16} [0-9A-F]{16}-[0-9A-F]{16} [0-9A-F]{16}) `),
+		Check: addresses, Pair: sameShape,
+		Why: "where a buffer lies in memory (nginx's %p): its start, its content's begin and end, its file; which of them are null and which are equal is compared",
+	},
+	{
 		Name: "time_local", Where: Access, Chance: true,
 		Form:  regexp.MustCompile(`(\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4})`),
 		Check: clock("02/Jan/2006:15:04:05 -0700"),
@@ -241,6 +247,33 @@ func sameMoment(ref, cand string, r, c *Side) error {
 	d := math.Abs(float64(a-b) + r.At.Sub(c.At).Seconds()) // the later run has less to go
 	if d > (window + max(r.Took, c.Took)).Seconds() {
 		return fmt.Errorf("mean moments %.0f seconds apart", d)
+	}
+	return nil
+}
+
+var fourAddresses = regexp.MustCompile(`^([0-9A-F]{16}) ([0-9A-F]{16})-([0-9A-F]{16}) ([0-9A-F]{16})$`)
+
+func addresses(v string, _ *Side) error {
+	if !fourAddresses.MatchString(v) {
+		return errors.New("is not four addresses")
+	}
+	return nil
+}
+
+// sameShape is for addresses: the same ones are null on both sides, and the same ones are equal.
+func sameShape(ref, cand string, _, _ *Side) error {
+	shape := func(v string) (s [16]bool) {
+		m := fourAddresses.FindStringSubmatch(v)
+		for i, a := range m[1:] {
+			for j, b := range m[1:] {
+				s[4*i+j] = a == b
+			}
+			s[5*i] = a == "0000000000000000"
+		}
+		return s
+	}
+	if shape(ref) != shape(cand) {
+		return errors.New("are not alike")
 	}
 	return nil
 }

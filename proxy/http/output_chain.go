@@ -100,8 +100,8 @@ func (o *OutputChain) bad(b *Buf, size int64) bool {
 	if size < 0 {
 		kind = "negative"
 	}
-	o.R.Conn.Log.Err(logAlert, nil, "%s size buf in output t:%d r:%d f:%d %p %p-%p %p %d-%d", kind,
-		bit(b.Temporary), bit(b.Recycled), bit(b.InFile), b.Start, b.Data, b.Data, b.File, b.FilePos, b.FileLast)
+	o.R.Conn.Log.Err(logAlert, nil, "%s size buf in output t:%d r:%d f:%d %s %s-%s %s %d-%d", kind,
+		bit(b.Temporary), bit(b.Recycled), bit(b.InFile), address(b.Start), address(b.Data), address(b.Data), address(b.File), b.FilePos, b.FileLast)
 	if size < 0 {
 		return true
 	}

@@ -1,6 +1,8 @@
 package http
 
 import (
+	"fmt"
+	"strings"
 	"syscall"
 
 	"nginxoracle/proxy/ev"
@@ -40,8 +42,8 @@ func (v *iovs) fill(c *ev.Conn, in *Chain, limit int64) (*Chain, bool) {
 			break
 		}
 		if !b.InMemory() {
-			c.Log.Err(logAlert, nil, "bad buf in output chain t:%d r:%d f:%d %p %p-%p %p %d-%d",
-				bit(b.Temporary), bit(b.Recycled), bit(b.InFile), b.Start, b.Data, b.Data, b.File, b.FilePos, b.FileLast)
+			c.Log.Err(logAlert, nil, "bad buf in output chain t:%d r:%d f:%d %s %s-%s %s %d-%d",
+				bit(b.Temporary), bit(b.Recycled), bit(b.InFile), address(b.Start), address(b.Data), address(b.Data), address(b.File), b.FilePos, b.FileLast)
 			return nil, false
 		}
 		if len(v.v) == maxIovs {
@@ -55,6 +57,12 @@ func (v *iovs) fill(c *ev.Conn, in *Chain, limit int64) (*Chain, bool) {
 		v.size += int64(len(p))
 	}
 	return in, true
+}
+
+// address is how nginx prints one (%p): sixteen hexadecimal digits.
+func address(v any) string {
+	s := strings.TrimPrefix(fmt.Sprintf("%p", v), "0x")
+	return strings.ToUpper(strings.Repeat("0", max(0, 16-len(s))) + s)
 }
 
 func bit(b bool) int {

@@ -21,8 +21,8 @@ func (s *outState) add(r *Request, b *Buf) bool {
 		if size < 0 {
 			kind = "negative"
 		}
-		r.Conn.Log.Err(logAlert, nil, "%s size buf in writer t:%d r:%d f:%d %p %p-%p %p %d-%d", kind,
-			bit(b.Temporary), bit(b.Recycled), bit(b.InFile), b.Start, b.Data, b.Data, b.File, b.FilePos, b.FileLast)
+		r.Conn.Log.Err(logAlert, nil, "%s size buf in writer t:%d r:%d f:%d %s %s-%s %s %d-%d", kind,
+			bit(b.Temporary), bit(b.Recycled), bit(b.InFile), address(b.Start), address(b.Data), address(b.Data), address(b.File), b.FilePos, b.FileLast)
 		return false
 	}
 	s.size += size
