@@ -56,7 +56,8 @@ pgo: bin/oracle
 	for w in $(PGO_WORKLOADS); do \
 		PROXY_PROFILE=$(CURDIR)/bin/pgo bin/oracle bench --candidate $(CURDIR)/bin/proxy-profile --workload $$w --pairs 3 --idle-wait 1s; case $$? in 2|3) exit 1;; esac; \
 	done
-	$(GO) tool pprof -proto bin/pgo/*.pprof > cmd/proxy/default.pgo
+	$(GO) tool pprof -proto bin/pgo/*.pprof > bin/pgo/merged
+	mv bin/pgo/merged cmd/proxy/default.pgo
 
 # The reference is fetched before, so that no test's time is spent on it.
 unit: build
