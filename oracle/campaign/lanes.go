@@ -74,7 +74,10 @@ func byUnit(o *observe.Observation) *observe.Observation {
 	for i, e := range n.Errors {
 		unit := unitOf(e.Text)
 		n.Errors[i].Text = string(count.in(unit, []byte(e.Text)))
-		if unit != nobody && unitOf(e.File) != unit {
+		switch {
+		case unit == nobody:
+			n.Errors[i].Text = connection.ReplaceAllString(n.Errors[i].Text, "${1}*0 ")
+		case unitOf(e.File) != unit:
 			n.Errors[i].File = partOf(e.Where(), unit)
 		}
 	}
@@ -131,6 +134,10 @@ func sortLines[T any](lines []T, text func(T) string) {
 		lines[i] = list[i].line
 	}
 }
+
+// connection is the number in front of an error log's entry. Which of several units' equal lines comes first is
+// chance, so that what lines of no unit say of connections is no fact about them.
+var connection = regexp.MustCompile(`^(\d{4}/\d\d/\d\d \d\d:\d\d:\d\d \[\w+\] \d+#\d+: )\*\d+ `)
 
 // passing is what stands in front of an error log's entry, and the time of a line of the combined format.
 var passing = regexp.MustCompile(`^\d{4}/\d\d/\d\d \d\d:\d\d:\d\d |\d+#\d+: (?:\*\d+ )?|\[\d\d/\w{3}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4}\]`)

@@ -4,9 +4,13 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"nginxoracle/oracle/diff"
+	"nginxoracle/oracle/observe"
 )
 
 // tempNumber says what counters renumber in the library's own words.
@@ -58,4 +62,25 @@ func TestCountersAreAPattern(t *testing.T) {
 			t.Fatalf("%q: got %q, want %q", text, got, want)
 		}
 	})
+}
+
+// Equal lines of several units come in any order: their connections are not told apart, those of a unit's own lines are.
+func TestLinesOfNobodyBindNoConnection(t *testing.T) {
+	line := func(conn, rest string) observe.LogEntry {
+		return observe.LogEntry{File: "logs/error.log", Level: "error", Text: "2026/11/30 22:30:50 [error] 253#253: *" + conn + " " + rest}
+	}
+	seen := func(first, second, own string) *observe.Observation {
+		const forbidden = `access forbidden by rule, request: "GET / HTTP/1.1", host: "localhost"`
+		return byUnit(&observe.Observation{Errors: []observe.LogEntry{
+			line(first, forbidden), line(second, forbidden), line(own, `x, host: "s0.u08.test"`), line(own, `y, host: "s0.u08.test"`),
+		}})
+	}
+	if r := diff.Compare(seen("8", "8", "9"), seen("7", "8", "7")); r.Verdict != diff.Agree {
+		t.Errorf("units' equal lines in another order: %v", r)
+	}
+	o := seen("8", "8", "9")
+	o.Errors[1].Text = strings.Replace(o.Errors[1].Text, "*9", "*10", 1)
+	if r := diff.Compare(seen("8", "8", "9"), o); r.Verdict != diff.Differ {
+		t.Errorf("a unit's line of another connection: %v", r)
+	}
 }
