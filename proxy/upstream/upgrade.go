@@ -53,20 +53,17 @@ func (u *Upstream) tunnel(r *http.Request, fromUpstream, doWrite bool) {
 	}
 
 	src, dst, b := up, down, &u.Buffer
+	var header []byte
 	if !fromUpstream {
 		src, dst, b = down, up, &u.fromClient
-		if b.Start == nil {
-			// what the client sent behind its request comes first
-			if rest := r.TakeBuffered(); len(rest) > 0 {
-				b.Start = append(u.clientMem[:0], rest...)
-				b.Start = append(b.Start, make([]byte, max(0, int(u.Conf.BufferSize)-len(rest)))...)
-				u.clientMem = b.Start
-				b.Data = b.Start[:len(rest)]
-				doWrite = true
-			} else {
-				b.Start = buffer(&u.clientMem, u.Conf.BufferSize)
-				b.Data = b.Start[:0]
-			}
+		// What the client sent behind its header comes first, out of the buffer of the header; what comes while that is sent
+		// is read over the header from its beginning, as in nginx: a log shows it.
+		if all, rest := r.HeaderBuffer(); len(rest) > 0 {
+			header, b = all, &http.Buf{Start: all, Data: rest}
+			doWrite = true
+		} else if b.Start == nil {
+			b.Start = buffer(&u.clientMem, u.Conf.BufferSize)
+			b.Data = b.Start[:0]
 		}
 	}
 
@@ -100,6 +97,10 @@ func (u *Upstream) tunnel(r *http.Request, fromUpstream, doWrite bool) {
 		if fromUpstream {
 			u.State.BytesReceived += int64(n)
 		}
+	}
+
+	if header != nil {
+		r.SetHeaderRest(header, b.Data)
 	}
 
 	if up.Read.EOF && len(u.Buffer.Data) == 0 ||
