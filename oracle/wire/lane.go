@@ -169,6 +169,11 @@ func (s *scheduler) late(from time.Time, most time.Duration) {
 	}
 }
 
+// shortPause is how long an origin's pause may be for a client's step to wait until it is over: in a short one
+// it would be chance whether the step comes before the origin goes on. A longer one leaves the client time to act
+// in the middle of it, as a script may mean.
+const shortPause = 40 * time.Millisecond
+
 // drawnOut notes when waits for the server's rest have taken so long, one after another since a client of the
 // lane's had its last word, that one of the server's timers can have ended meanwhile: others of the
 // crowd, or the machine, have put a pause between two steps.
@@ -375,7 +380,7 @@ func (s *scheduler) rest() {
 		wake := s.p.nextWake(l)
 		switch k := l.goal.kind; {
 		case k == forTime:
-		case k == forRest || k == forLook:
+		case (k == forRest || k == forLook) && s.p.wakeOf(l, shortPause).IsZero():
 			s.drawnOut(l, now)
 			l.waits = false
 		case wake.IsZero() && l.timed && l.goal.timers() && s.p.timerDue(idle):

@@ -187,13 +187,16 @@ func (p *Player) advanceAll(atRest bool, want func(*conn) bool) (moved bool, err
 
 // nextWake is when the first pausing origin of l's goes on (nil: any lane's);
 // zero when none pauses.
-func (p *Player) nextWake(l *lane) time.Time {
+func (p *Player) nextWake(l *lane) time.Time { return p.wakeOf(l, time.Hour) }
+
+// wakeOf is nextWake of the pauses that are no longer than most.
+func (p *Player) wakeOf(l *lane, most time.Duration) time.Time {
 	var first time.Time
 	for _, c := range p.live {
 		if l != nil && c.origin.lane >= 0 && c.origin.lane != l.index {
 			continue
 		}
-		if !c.wake.IsZero() && (first.IsZero() || c.wake.Before(first)) {
+		if !c.wake.IsZero() && c.steps[c.pc].Dur <= most && (first.IsZero() || c.wake.Before(first)) {
 			first = c.wake
 		}
 	}
