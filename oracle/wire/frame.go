@@ -18,6 +18,9 @@ type framer struct {
 
 	// closing: the message says that the connection ends behind it (RFC 9112 section 9.6).
 	closing bool
+	// unsure: the request says nothing of its length, or two things, or what nobody knows: more of its body may
+	// come than the framing tells.
+	unsure bool
 
 	phase phase
 	scan  int // next byte to look at
@@ -127,7 +130,7 @@ func (f *framer) headEnd(buf []byte) (int, bool) {
 // body decides from the header what follows it.
 func (f *framer) body(head []byte, end int) {
 	lines := bytes.Split(head, []byte("\n"))
-	length, chunked := -1, false
+	length, chunked, coded := -1, false, false
 	for _, line := range lines[1:] {
 		name, value, ok := bytes.Cut(line, []byte(":"))
 		if !ok {
@@ -140,12 +143,14 @@ func (f *framer) body(head []byte, end int) {
 				length = int(n)
 			}
 		case bytes.EqualFold(bytes.TrimSpace(name), []byte("transfer-encoding")):
-			chunked = bytes.HasSuffix(bytes.ToLower(value), []byte("chunked"))
+			chunked, coded = bytes.HasSuffix(bytes.ToLower(value), []byte("chunked")), true
 		case bytes.EqualFold(name, []byte("connection")):
 			f.closing = bytes.EqualFold(value, []byte("close"))
 		}
 	}
 	f.phase = ended
+	f.unsure = coded && (!chunked || length >= 0) ||
+		!coded && length < 0 && !bytes.HasPrefix(head, []byte("GET ")) && !bytes.HasPrefix(head, []byte("HEAD "))
 	if f.head {
 		return
 	}

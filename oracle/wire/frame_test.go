@@ -80,3 +80,22 @@ func TestFramingStartsAnywhere(t *testing.T) {
 		t.Errorf("end %d, want %d", end, 2*len(one))
 	}
 }
+
+// A request whose header does not tell for certain where it ends may be followed by more of its body.
+func TestRequestsOfUnsureLength(t *testing.T) {
+	for head, unsure := range map[string]bool{
+		"GET / HTTP/1.1\r\nHost: a\r\n\r\n":                                                  false,
+		"HEAD / HTTP/1.1\r\n\r\n":                                                            false,
+		"POST / HTTP/1.1\r\nContent-Length: 0\r\n\r\n":                                       false,
+		"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n":                     false,
+		"POST / HTTP/1.1\r\n\r\n":                                                            true,
+		"GET / HTTP/1.1\r\nTransfer-Encoding: under_score\r\n\r\n":                           true,
+		"PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n0\r\n\r\n": true,
+	} {
+		f := framer{request: true}
+		f.start(0)
+		if end, ok := f.end([]byte(head)); !ok || end != len(head) || f.unsure != unsure {
+			t.Errorf("%q: ends at %d (%v), unsure %v, want %v", head, end, ok, f.unsure, unsure)
+		}
+	}
+}

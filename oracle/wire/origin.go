@@ -57,6 +57,7 @@ func (p *Player) advance(c *conn, atRest bool) (moved bool, err error) {
 					return c.drain(p.buf) || moved, nil
 				}
 				atRest, c.acted = false, false
+				c.read(p.buf) // an end that has come is seen before what is sent now can make a reset of it
 			}
 		}
 		switch s.Op {
