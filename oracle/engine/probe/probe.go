@@ -199,11 +199,21 @@ func (p *Prober) sweep(r *Rest, first bool) (asleep bool, err error) {
 				return false, p.forget(q)
 			case s == awake:
 				return false, nil
-			case s == polling:
+			case s == polling && first:
 				r.Polling = true
 				if t.timer >= 0 && (r.Timer < 0 || t.timer < r.Timer) {
 					r.Timer = t.timer
 				}
+			}
+			if first {
+				continue
+			}
+			if woken, err := p.woken(t); gone(err) {
+				return false, p.forget(q)
+			} else if err != nil {
+				return false, fmt.Errorf("thread %d: read stat: %w", t.tid, err)
+			} else if woken {
+				return false, nil
 			}
 		}
 	}

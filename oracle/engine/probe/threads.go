@@ -33,12 +33,14 @@ type thread struct {
 	tid   int
 	call  int // /proc/PID/task/TID/syscall
 	sched int // /proc/PID/task/TID/schedstat; -1 where the kernel has none
+	stat  int // /proc/PID/task/TID/stat
 	turns uint64
 	timer int // of epoll_wait, milliseconds; -1 = none
 }
 
 func (t *thread) close() {
 	unix.Close(t.call)
+	unix.Close(t.stat)
 	if t.sched >= 0 {
 		unix.Close(t.sched)
 	}
@@ -175,6 +177,13 @@ func (p *Prober) refresh(q *process, force bool) error {
 			} else if err != nil {
 				return fmt.Errorf("process %d: thread %d: open syscall: %w", q.pid, tid, err)
 			}
+			if t.stat, err = unix.Openat(q.task, name+"/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0); err != nil {
+				unix.Close(t.call)
+				if gone(err) {
+					continue
+				}
+				return fmt.Errorf("process %d: thread %d: open stat: %w", q.pid, tid, err)
+			}
 			if t.sched, err = unix.Openat(q.task, name+"/schedstat", unix.O_RDONLY|unix.O_CLOEXEC, 0); err != nil {
 				t.sched = -1
 			}
@@ -200,6 +209,18 @@ func (p *Prober) turns(t *thread) (uint64, error) {
 		v = v*10 + uint64(c-'0')
 	}
 	return v, nil
+}
+
+// woken tells whether the thread is about to run. One that another processor has woken is still
+// in its system call, as /proc/PID/syscall has it, until its own processor has heard of it (TASK_WAKING in the kernel's
+// try_to_wake_up), which on a virtual machine can take a while; /proc/PID/stat counts it as running.
+func (p *Prober) woken(t *thread) (bool, error) {
+	n, err := unix.Pread(t.stat, p.small[:], 0)
+	if err != nil {
+		return false, err
+	}
+	i := bytes.LastIndex(p.small[:n], []byte(") "))
+	return i >= 0 && i+2 < n && p.small[i+2] == 'R', nil
 }
 
 // sleep is what a thread does.
