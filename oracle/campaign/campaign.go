@@ -84,6 +84,7 @@ type Campaign struct {
 	catalog *catalog.Catalog
 	saved   time.Time // when a batch saved the state last
 	stop    func()    // ends the campaign
+	interrupted bool // by who called Run
 	stopped bool      // by a confirmed mismatch, see Config.StopAtFirst
 	cut     bool      // jobs were told to end since they took too long
 	jobs    []job
@@ -142,6 +143,7 @@ func (c *Campaign) Run(ctx context.Context) (Summary, error) {
 	defer c.locked.Close() // nothing was written there: the lock goes with it
 	c.start = c.cfg.Now()
 	c.memory[0] = resident()
+	outside := ctx
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	c.stop = cancel
@@ -169,6 +171,7 @@ func (c *Campaign) Run(ctx context.Context) (Summary, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.memory[1] = resident()
+	c.interrupted = outside.Err() != nil
 	sum := c.summary()
 	c.state.Told = c.state.toll()
 	if err := c.save(); err != nil {

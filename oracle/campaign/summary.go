@@ -88,6 +88,12 @@ func (c *Campaign) summary() Summary {
 	default:
 		s.Code, s.Why = exit.Agree, "all agree"
 	}
+	if c.interrupted {
+		if s.Code == exit.Agree && s.Batches == 0 {
+			s.Code = exit.Rig // no batch: nothing is known
+		}
+		s.Why = "interrupted; so far: " + s.Why
+	}
 	return s
 }
 
@@ -113,7 +119,7 @@ func (c *Campaign) anyNew() bool {
 
 // Line is the state as key=value pairs.
 func (s Snapshot) Line() string {
-	sec := s.Took.Seconds()
+	sec := (s.Elapsed + s.Took).Seconds()
 	rate := func(n int) string { return strconv.FormatFloat(float64(n)/max(sec, 0.001), 'f', 0, 64) }
 	var b strings.Builder
 	kv := func(k string, v any) { fmt.Fprintf(&b, "%s=%v ", k, v) }
@@ -146,8 +152,9 @@ func (s Snapshot) Line() string {
 // Print writes the summary for people.
 func (s Summary) Print(w io.Writer, jobs int) {
 	p := func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
-	sec := max(s.Took.Seconds(), 0.001)
-	p("campaign  seed %d, batches %d to %d, %s", s.Seed, s.First, s.Next, s.Took.Round(time.Second))
+	all := s.Elapsed + s.Took // the counts are of all runs on this folder
+	sec := max(all.Seconds(), 0.001)
+	p("campaign  seed %d, batches %d to %d, %s", s.Seed, s.First, s.Next, all.Round(time.Second))
 	p("compared  %s, %s, %s, %s", count.Of(s.Batches, "batch"), count.Of(s.Units, "server block"), count.Of(s.Wrong, "wrong configuration"), count.Of(s.Exchanges, "exchange"))
 	p("speed     %.0f exchanges/s, %.0f server blocks/s, %.1f boots/s (both targets, %s)", float64(s.Exchanges)/sec, float64(s.Units)/sec, float64(s.Boots)/sec, count.Of(jobs, "job"))
 	if s.AloneTook > 0 {
