@@ -37,8 +37,8 @@ func copyFilter(r *Request, in *Chain, next BodyFilter) Rc {
 			Bufs:         r.LocConf[CopyFilterModule.Index].(*copyConf).bufs,
 			Tag:          CopyFilterModule, Filter: next,
 		}
-		// A chunk, a filter's window and a pause of limit_rate end where a buffer does.
-		o.Whole = !o.NeedInMemory && !o.NeedTmp && !r.Chunked && r.LimitRate == 0 && r.Core.LimitRateValue == nil
+		// A chunk, a filter's window and a pause of limit_rate end where a buffer does; a subrequest has no say in whether there are chunks.
+		o.Whole = !o.NeedInMemory && !o.NeedTmp && r == r.Main && !r.Chunked && r.LimitRate == 0 && r.Core.LimitRateValue == nil
 		if in != nil && in.Buf != nil && in.Buf.Size() != 0 {
 			r.RequestOutput = true
 		}
