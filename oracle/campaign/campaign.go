@@ -68,30 +68,30 @@ const sameCore = 3
 
 // Campaign is one run of the loop.
 type Campaign struct {
-	cfg     Config
-	start   time.Time
-	ended   time.Time  // when no new batch was started any more
-	mu      sync.Mutex // guards all below
-	state   State
-	pool    sched.Pool
-	seen    map[uint64]bool // novelty: paired behaviour
-	blocks  map[block]bool  // novelty: blocks of the candidate that ran
-	fresh   yield           // of units that no seed is behind
-	changed yield           // of changed seeds
-	blaming time.Duration   // spent finding out which unit ran a block
-	pending []*pendingCase
-	cores   map[string]int // findings and pending cases of this campaign, by core
-	catalog *catalog.Catalog
-	saved   time.Time // when a batch saved the state last
-	stop    func()    // ends the campaign
-	interrupted bool // by who called Run
-	stopped bool      // by a confirmed mismatch, see Config.StopAtFirst
-	cut     bool      // jobs were told to end since they took too long
-	jobs    []job
-	triage  time.Duration // spent shrinking
-	memory  [2]int64      // resident bytes at start, now
-	errs    []error
-	locked  *os.File // holds Dir for this process
+	cfg         Config
+	start       time.Time
+	ended       time.Time  // when no new batch was started any more
+	mu          sync.Mutex // guards all below
+	state       State
+	pool        sched.Pool
+	seen        map[uint64]bool // novelty: paired behaviour
+	blocks      map[block]bool  // novelty: blocks of the candidate that ran
+	fresh       yield           // of units that no seed is behind
+	changed     yield           // of changed seeds
+	blaming     time.Duration   // spent finding out which unit ran a block
+	pending     []*pendingCase
+	cores       map[string]int // findings and pending cases of this campaign, by core
+	catalog     *catalog.Catalog
+	saved       time.Time // when a batch saved the state last
+	stop        func()    // ends the campaign
+	interrupted bool      // by who called Run
+	stopped     bool      // by a confirmed mismatch, see Config.StopAtFirst
+	cut         bool      // jobs were told to end since they took too long
+	jobs        []job
+	triage      time.Duration // spent shrinking
+	memory      [2]int64      // resident bytes at start, now
+	errs        []error
+	locked      *os.File // holds Dir for this process
 }
 
 // New prepares a campaign: it takes Dir for this process (an error when another campaign runs there) and
