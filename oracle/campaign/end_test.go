@@ -95,3 +95,25 @@ func TestProgressSaysWhatIsDone(t *testing.T) {
 		t.Error(line)
 	}
 }
+
+// What a signal ends has no good verdict, however much agreed so far: what was not played is not known.
+func TestInterruptedCampaignIsNoAgreement(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	r := &rigged{t: t, dir: t.TempDir(), bug: "none"}
+	cfg := r.config()
+	cfg.Jobs, cfg.Wrong, cfg.Batches, cfg.Feedback = 1, 0, 1000, false
+	cfg.Run = func(ctx context.Context, cell engine.Cell, cs *casefile.Case, opt run.Options) (*observe.Observation, error) {
+		if r.runs.Load() > 4 {
+			cancel()
+		}
+		return r.run(ctx, cell, cs, opt)
+	}
+	c, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, _ := c.Run(ctx)
+	if sum.Code != exit.Rig || sum.Batches == 0 || !strings.Contains(sum.Why, "interrupted") {
+		t.Errorf("code %v (%s) after %d batches, want %v and the word", sum.Code, sum.Why, sum.Batches, exit.Rig)
+	}
+}

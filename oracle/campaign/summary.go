@@ -89,8 +89,8 @@ func (c *Campaign) summary() Summary {
 		s.Code, s.Why = exit.Agree, "all agree"
 	}
 	if c.interrupted {
-		if s.Code == exit.Agree && s.Batches == 0 {
-			s.Code = exit.Rig // no batch: nothing is known
+		if s.Code == exit.Agree {
+			s.Code = exit.Rig // what was not played is not known to agree (D-142)
 		}
 		s.Why = "interrupted; so far: " + s.Why
 	}
