@@ -46,10 +46,10 @@ func (r *Request) readRequestLine() {
 		}
 		if res == parse.OK || res == parse.Invalid09 {
 			r.Version = r.line.Version
+			h.pos = r.line.Pos
 		}
 		switch res {
 		case parse.OK:
-			h.pos = r.line.Pos
 			r.requestLineDone()
 			return
 		case parse.Again:
