@@ -74,7 +74,7 @@ func check(cmd *cobra.Command, o *checkOptions, path string) error {
 	defer j.close()
 	out := j.run(cmd.Context(), c)
 	if out.err != nil {
-		return exit.Wrap(exit.Rig, fmt.Errorf("check: %w", out.err))
+		return noVerdict(fmt.Errorf("check: %w", out.err))
 	}
 	requests := 0
 	for _, s := range c.Sections {

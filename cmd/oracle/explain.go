@@ -68,7 +68,7 @@ func explain(cmd *cobra.Command, o *options, path string) error {
 	defer j.close()
 	out := j.run(cmd.Context(), c)
 	if out.err != nil {
-		return exit.Wrap(exit.Rig, fmt.Errorf("explain: %w", out.err))
+		return noVerdict(fmt.Errorf("explain: %w", out.err))
 	}
 	w := cmd.OutOrStdout()
 	e := explained{Case: path, Verdict: out.result.Verdict.String()}

@@ -10,6 +10,7 @@ import (
 	"nginxoracle/oracle/casefile"
 	"nginxoracle/oracle/diff"
 	"nginxoracle/oracle/engine"
+	"nginxoracle/oracle/exit"
 	"nginxoracle/oracle/observe"
 	"nginxoracle/oracle/reference"
 	"nginxoracle/oracle/run"
@@ -57,7 +58,9 @@ func (j *judge) run(ctx context.Context, c *casefile.Case) (out outcome) {
 	defer func() {
 		if out.err != nil {
 			out.result = diff.Result{Verdict: diff.RigFailed}
-			j.close() // the next case gets new cells
+			if !wrongFile(out.err) {
+				j.close() // the next case gets new cells
+			}
 		}
 	}()
 	if out.err = j.open(ctx); out.err != nil {
@@ -71,6 +74,9 @@ func (j *judge) run(ctx context.Context, c *casefile.Case) (out outcome) {
 		if out.cand, out.err = run.RunWith(ctx, j.ref, c, opt); out.err != nil {
 			return out
 		}
+		if out.err = run.Wrong(c, out.ref); out.err != nil {
+			return out
+		}
 		out.ref, out.cand = campaign.Seen(c, out.ref), campaign.Seen(c, out.cand)
 		out.result = diff.Compare(out.ref, out.cand)
 		if out.result.Verdict == diff.Differ {
@@ -79,6 +85,9 @@ func (j *judge) run(ctx context.Context, c *casefile.Case) (out outcome) {
 		return out
 	}
 	if out.ref, out.cand, out.err = run.Pair(ctx, j.ref, j.cand, c, opt); out.err != nil {
+		return out
+	}
+	if out.err = run.Wrong(c, out.ref); out.err != nil {
 		return out
 	}
 	out.ref, out.cand = campaign.Seen(c, out.ref), campaign.Seen(c, out.cand)
@@ -95,6 +104,20 @@ func (j *judge) run(ctx context.Context, c *casefile.Case) (out outcome) {
 		out.result.Why = "the case is recorded as a divergence, but both targets agree"
 	}
 	return out
+}
+
+// wrongFile tells whether an error is a case's fault.
+func wrongFile(err error) bool {
+	var e *casefile.Error
+	return errors.As(err, &e)
+}
+
+// noVerdict gives an error of a run its code: a case's own fault is no broken rig.
+func noVerdict(err error) error {
+	if wrongFile(err) {
+		return exit.Wrap(exit.Usage, err)
+	}
+	return exit.Wrap(exit.Rig, err)
 }
 
 // stable runs the reference again: a case in which it differs from itself is unstable.

@@ -105,6 +105,8 @@ func minimizeCase(cmd *cobra.Command, o *minimizeOptions, path string) error {
 		return done(cmd, exit.Agree, "minimize: %s does not differ (%s)", ran, rep.Why)
 	case triage.Unstable:
 		return done(cmd, exit.Unstable, "minimize: %s: %s", ran, rep.Why)
+	case triage.Wrong:
+		return exit.Errorf(exit.Usage, "minimize: %s", rep.Why)
 	case triage.Found:
 	case triage.Interrupted:
 		if best == nil {

@@ -114,6 +114,11 @@ func replay(cmd *cobra.Command, o *replayOptions, args []string) error {
 			t.skipped++
 			return
 		}
+		if wrongFile(r.err) {
+			fmt.Fprintln(cmd.ErrOrStderr(), r.err)
+			t.wrong++
+			return
+		}
 		t.add(r)
 		out.print(r)
 		if o.Record != "" {

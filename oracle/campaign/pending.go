@@ -238,7 +238,7 @@ func (c *Campaign) settle(p *pendingCase, rep triage.Report) (fate string, err e
 		c.cores[p.Core]--
 		fate = rep.Outcome.String() + ": " + rep.Why
 		return fate, c.unstableLocked(p.Case, fate, p.differed(rep)...)
-	case triage.Rigged, triage.Interrupted: // the latter by the bound of one case: the campaign's own end is looked at before
+	case triage.Rigged, triage.Wrong, triage.Interrupted: // the latter by the bound of one case: the campaign's own end is looked at before
 		c.cores[p.Core]--
 		s.RigFailed++
 		s.LastRig = rep.Why

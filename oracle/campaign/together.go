@@ -9,8 +9,8 @@ import (
 // A case that says "lanes: units" in its comment holds units of the generator that differ in company
 // only: it is played as a batch is, its units side by side, and compared by unit.
 const (
-	lanesKey   = "lanes"
-	lanesUnits = "units"
+	lanesKey   = casefile.LanesKey
+	lanesUnits = casefile.LanesUnits
 )
 
 // together tells whether a case is played as a batch.

@@ -28,13 +28,42 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Msg) }
 
+// maxText bounds a case's file, in bytes: a work tree's bound, each byte written as \x00.
+const maxText = 4 * maxTree
+
 // Load reads and parses the case file at path; the case's Name is path.
 func Load(path string) (*Case, error) {
+	st, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("load case: %w", err)
+	case !st.Mode().IsRegular():
+		return nil, fmt.Errorf("load case: %s is %s: want a file", path, Kind(st.Mode()))
+	case st.Size() > maxText:
+		return nil, fmt.Errorf("load case: %s has %d MiB: want a case file, of at most %d", path, st.Size()>>20, maxText>>20)
+	}
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("load case: %w", err)
 	}
 	return Parse(path, text)
+}
+
+// Kind names what is no file, for messages.
+func Kind(m fs.FileMode) string {
+	switch {
+	case m.IsDir():
+		return "a folder"
+	case m&fs.ModeNamedPipe != 0:
+		return "a pipe"
+	case m&fs.ModeSocket != 0:
+		return "a socket"
+	case m&fs.ModeDevice != 0:
+		return "a device"
+	case m.IsRegular():
+		return "a file"
+	}
+	return "no file"
 }
 
 // Parse reads a case from text. The error is an *Error that names the line and
@@ -72,11 +101,13 @@ func (p *parser) archive(text []byte) error {
 		}
 		p.line = header + 1 + bytes.Count(f.Data, []byte("\n"))
 	}
-	if p.c.File("nginx.conf") == nil {
+	if f := p.c.File("nginx.conf"); f == nil {
 		p.line = max(1, p.line-1)
 		return p.errorf("want a section \"-- nginx.conf --\", got the end of the file")
+	} else if f.Dir {
+		return p.at(f.Line, "want a file nginx.conf, got a folder")
 	}
-	return nil
+	return p.whole()
 }
 
 func (p *parser) comment(text []byte) error {
@@ -93,11 +124,27 @@ func (p *parser) comment(text []byte) error {
 		}
 		key, value, ok := strings.Cut(line, ":")
 		if !ok || key == "" || strings.ContainsAny(key, " \t") {
-			return p.errorf("want \"# text\" or \"key: value\", got %s", show(line))
+			return p.errorf("want \"# text\" or \"key: value\", got %s%s", show(line), p.hint(line))
 		}
-		p.c.Meta = append(p.c.Meta, Field{Key: key, Value: oneLine(value)})
+		if value = oneLine(value); key == LanesKey && value != LanesUnits {
+			return p.errorf("want \"lanes: units\", got %s", show(line))
+		}
+		p.c.Meta = append(p.c.Meta, Field{Key: key, Value: value})
 		return nil
 	})
+}
+
+// hint says what a comment's wrong line looks like.
+func (p *parser) hint(line string) string {
+	switch {
+	case strings.HasPrefix(line, "\ufeff"):
+		return ": take the byte order mark out"
+	case nearly.MatchString(line):
+		return ": a section's line begins with \"-- \" and ends with \" --\""
+	case strings.ContainsRune(line, 0) || !utf8.ValidString(line):
+		return ": is that a case file (text, in UTF-8)?"
+	}
+	return ""
 }
 
 // lines calls f with each non-blank line of text, trimmed, p.line set to it.
@@ -123,6 +170,9 @@ func (p *parser) section(name string, body []byte) error {
 	}
 	if strings.HasPrefix(name, `"`) {
 		return p.file(w, rest, body)
+	}
+	if meant := alike(w); meant != "" {
+		return p.errorf("want a section such as %q (or, for a file of that name, the name in quotes), got %s", examples[meant], show(name))
 	}
 	switch w {
 	case "origin":
@@ -183,6 +233,10 @@ func (p *parser) file(name, attrs string, body []byte) error {
 			return err
 		}
 	default:
+		if line, n := nearlySection(body); line != "" {
+			p.line += n
+			return p.errorf("want a section's line to begin with \"-- \" and to end with \" --\", got %s (a file that holds this line must be quoted)", show(line))
+		}
 		f.Data = bytes.Clone(body)
 		if f.Data == nil {
 			f.Data = []byte{}
@@ -251,6 +305,8 @@ func checkPath(name string) error {
 	case path.IsAbs(name), name != path.Clean(name), name == "..", strings.HasPrefix(name, "../"),
 		strings.ContainsRune(name, 0):
 		return fmt.Errorf("want a clean path relative to /cell, got %s", show(name))
+	case len(name) > maxPath || slices.ContainsFunc(strings.Split(name, "/"), func(part string) bool { return len(part) > maxName }):
+		return fmt.Errorf("want a path of at most %d bytes, each part of at most %d, got %s", maxPath, maxName, show(name))
 	}
 	return nil
 }
@@ -275,7 +331,8 @@ func plain(data []byte) bool {
 			return false
 		}
 	}
-	return true
+	line, _ := nearlySection(data)
+	return line == ""
 }
 
 func (p *parser) origin(rest string, body []byte) error {
@@ -290,28 +347,13 @@ func (p *parser) origin(rest string, body []byte) error {
 	if err := checkAddr(o.Addr); err != nil {
 		return p.errorf("%v", err)
 	}
-	if slices.ContainsFunc(p.c.Origins, func(x Origin) bool { return x.Addr == o.Addr }) {
+	if slices.ContainsFunc(p.c.Origins, func(x Origin) bool { return sameAddr(x.Addr, o.Addr) }) {
 		return p.errorf("want each origin once, got a second %s", o.Addr)
 	}
 	p.line++
 	o.Conns, err = p.connections(body)
 	p.c.Origins = append(p.c.Origins, o)
 	return err
-}
-
-// checkAddr accepts host:port with a literal IP address, and unix:/cell/PATH.
-func checkAddr(addr string) error {
-	if file, ok := strings.CutPrefix(addr, "unix:"); ok {
-		if !strings.HasPrefix(file, "/") || len(file) > 100 || strings.ContainsRune(file, 0) {
-			return fmt.Errorf("want unix: and an absolute path of at most 100 bytes, got %s", show(addr))
-		}
-		return nil
-	}
-	ip, port, err := splitAddr(addr)
-	if err != nil || !ip.IsValid() || port == 0 {
-		return fmt.Errorf("want an address such as 127.0.0.1:9001 or unix:/cell/up.sock, got %s", show(addr))
-	}
-	return nil
 }
 
 func (p *parser) client(rest string, body []byte) error {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -103,6 +104,31 @@ func TestErrorsNameTheLine(t *testing.T) {
 		{"attribute", conf + "-- a b --\n", `c:3: want mode=, mtime=, symlink= or quoted, got "b"`},
 		{"link body", conf + "-- a symlink=b --\nx\n", `c:4: want no content for a folder or a link, got "x"`},
 		{"quoted body", conf + "-- a quoted --\nx\n", `c:4: want a quoted string, got "x"`},
+		{"conf is a folder", "-- nginx.conf/ --\n", `c:1: want a file nginx.conf, got a folder`},
+		{"outside origin", conf + "-- origin 8.8.8.8:80 --\n", `c:3: want an address of the cell's loopback (127.0.0.0/8 or [::1]), got "8.8.8.8:80"`},
+		{"outside client", conf + "-- client 1 10.0.0.1:80 --\n", `c:3: want an address of the cell's loopback`},
+		{"any address", conf + "-- origin 0.0.0.0:9001 --\n", `c:3: want an address of the cell's loopback`},
+		{"mapped address", conf + "-- origin [::ffff:127.0.0.1]:9001 --\n", `c:3: want an address of the cell's loopback`},
+		{"outside socket", conf + "-- origin unix:/etc/x.sock --\n", `c:3: want unix:/cell/ and a clean path`},
+		{"unclean socket", conf + "-- origin unix:/cell/../x.sock --\n", `c:3: want unix:/cell/ and a clean path`},
+		{"one origin written twice", conf + "-- origin [::1]:1 --\n-- origin [0:0::1]:1 --\n", `c:4: want each origin once`},
+		{"socket on a file", conf + "-- a --\n-- origin unix:/cell/a --\n", `c:4: want a path that is free for the socket of unix:/cell/a, got that of a section (line 3)`},
+		{"socket under a file", conf + "-- a --\n-- origin unix:/cell/a/b --\n", `c:4: want a path that is free`},
+		{"file under a file", conf + "-- a --\n-- a/b --\n", `c:4: want a path below folders only, got "a/b" below "a", which is a file (line 3)`},
+		{"file above a file", conf + "-- a/b/c --\n-- a --\n", `c:3: want a path below folders only, got "a/b/c" below "a", which is a file (line 4)`},
+		{"file under a link", conf + "-- a symlink=b --\n-- a/b --\n", `c:4: want a path below folders only, got "a/b" below "a", which is a link`},
+		{"long name", conf + "-- " + strings.Repeat("a", 256) + " --\n", `c:3: want a path of at most 1000 bytes, each part of at most 255`},
+		{"too large", conf + "-- a quoted --\n\"a\"*40000000\n-- b quoted --\n\"b\"*40000000\n", `c:5: want files of at most 60 MiB together, got more with "b"`},
+		{"lanes", "# t\nlanes: unitz\n" + conf, `c:2: want "lanes: units", got "lanes: unitz"`},
+		{"do in lanes", "lanes: units\n" + conf + "-- do --\n", `c:4: want clients only in a case with "lanes: units"`},
+		{"clients", conf + "-- clients 1 --\n", `c:3: want a section such as "-- client 1 --" (or, for a file of that name, the name in quotes), got "clients 1"`},
+		{"client1", conf + "-- client1 --\n", `c:3: want a section such as "-- client 1 --"`},
+		{"Do", conf + "-- Do --\n", `c:3: want a section such as "-- do --"`},
+		{"half a marker", conf + "-- client 1--\nsend \"x\"\n", `c:3: want a section's line to begin with "-- " and to end with " --", got "-- client 1--"`},
+		{"marker with a space", conf + "-- client 1 -- \nsend \"x\"\n", `c:3: want a section's line to begin`},
+		{"marker in the comment", "--nginx.conf--\n", `c:1: want "# text" or "key: value", got "--nginx.conf--": a section's line begins with "-- "`},
+		{"byte order mark", "\ufeff" + conf, `c:1: want "# text" or "key: value", got "\xef\xbb\xbf-- nginx.conf --": take the byte order mark out`},
+		{"binary", "\x00\x01", `c:1: want "# text" or "key: value", got "\x00\x01": is that a case file`},
 		{"string alone", conf + "-- client 1 --\n\"x\"\n", `c:4: want a step, got a string`},
 	}
 	for _, tt := range tests {
@@ -120,7 +146,7 @@ func TestPrintKeepsAnyContent(t *testing.T) {
 	for _, data := range []string{
 		"", "no newline", "crlf\r\n", "-- looks like a section --\n", "events {}\n-- x --\nmore\n",
 		"\x00\x01\xfe\xff", "tab\tand é\n", strings.Repeat("abc", 1000), strings.Repeat("\n", 200),
-		"head" + strings.Repeat("z", 500) + "tail\n\n",
+		"head" + strings.Repeat("z", 500) + "tail\n\n", "--client 1--\n",
 	} {
 		c := &Case{Files: []File{{Path: "nginx.conf", Data: []byte(data)}}}
 		got, err := Parse("c", c.Print())
@@ -128,6 +154,30 @@ func TestPrintKeepsAnyContent(t *testing.T) {
 			t.Errorf("%q: %v", data, err)
 		} else if g := string(got.Files[0].Data); g != data {
 			t.Errorf("wrote %q, read %q", data, g)
+		}
+	}
+}
+
+// A file whose name looks like a section's stands in quotes, and comes back.
+func TestNamesLikeSectionsRoundTrip(t *testing.T) {
+	for _, name := range []string{"client", "clients", "client1", "Origin", "do", "do/x", "clients/1"} {
+		c := &Case{Files: []File{{Path: "nginx.conf", Data: []byte("x\n")}, {Path: name, Data: []byte("y\n")}}}
+		got, err := Parse("c", c.Print())
+		if err != nil || got.File(name) == nil {
+			t.Errorf("%q: %v\n%s", name, err, c.Print())
+		}
+	}
+}
+
+// What is no file is named, and not waited for.
+func TestLoadWantsAFile(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{pipe: "is a pipe: want a file", t.TempDir(): "is a folder: want a file", "/dev/null": "is a device: want a file"} {
+		if _, err := Load(path); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: got %v, want … %s", path, err, want)
 		}
 	}
 }

@@ -66,18 +66,15 @@ func (s Section) header() string {
 	return h + " --\n"
 }
 
-// reserved are the section names that are no files.
-var reserved = []string{"origin", "client", "do"}
-
 func (f *File) print(b *bytes.Buffer) {
 	name := f.Path
 	if f.Dir {
 		name += "/"
 	}
-	if slices.Contains(reserved, name) {
-		name = Quote([]byte(name))
-	} else {
+	if bareName(name) {
 		name = quoteWord(name)
+	} else {
+		name = Quote([]byte(name))
 	}
 	b.WriteString("-- " + name)
 	if f.Mode != 0 {

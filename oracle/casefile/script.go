@@ -2,7 +2,6 @@ package casefile
 
 import (
 	"fmt"
-	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,12 +32,6 @@ var (
 	doSteps = grammar{"do",
 		[]Op{Signal, Write, Remove, Rename, Chmod, Pause}, nil}
 )
-
-// splitAddr reads host:port with a literal address.
-func splitAddr(addr string) (netip.Addr, uint16, error) {
-	ap, err := netip.ParseAddrPort(addr)
-	return ap.Addr(), ap.Port(), err
-}
 
 // steps reads a script's lines; p.line is at its first line.
 func (p *parser) steps(body []byte, g grammar) ([]Step, error) {

@@ -42,12 +42,22 @@ func compare(ref, cand *observe.Observation, shown map[string]int) Result {
 	c.access(ref.Access, cand.Access)
 	c.errors(ref.Errors, cand.Errors)
 	c.tree(ref.Tree, cand.Tree)
+	c.plain(KindTree, "do sections", undone(ref.Undone), undone(cand.Undone))
 	c.processes(ref, cand)
 	r := Result{Verdict: Agree, Mismatches: c.found, Masks: c.m.Used, Shown: shown}
 	if len(c.found) > 0 {
 		r.Verdict = Differ
 	}
 	return r
+}
+
+// undone is what could not be changed in a work tree, a line each.
+func undone(list []observe.Undone) string {
+	var b strings.Builder
+	for _, u := range list {
+		fmt.Fprintf(&b, "not done: line %d: %s\n", u.Line, u.Text)
+	}
+	return b.String()
 }
 
 // broken tells why an observation is none.

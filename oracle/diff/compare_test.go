@@ -73,6 +73,9 @@ func TestEveryDifferenceIsSeen(t *testing.T) {
 		{func(o *observe.Observation) { o.Process.FDAfter = 12 }, "process|descriptors gained|0"},
 		{func(o *observe.Observation) { o.Process.Left = []string{"nginx: worker process"} }, "process|processes left|0"},
 		{func(o *observe.Observation) { o.Process.Worker = "exited on signal 11" }, "process|workers|0"},
+		{func(o *observe.Observation) {
+			o.Undone = []observe.Undone{{Line: 4, Text: "remove x: no such file or directory"}}
+		}, "tree|do sections|0"},
 		{func(o *observe.Observation) { o.Timeouts = 1 }, "process|last-resort timeouts|0"},
 	}
 	for i, tt := range tests {

@@ -246,7 +246,7 @@ func TestDo(t *testing.T) {
 		for _, bad := range []struct {
 			op   string
 			args []string
-		}{{"erase", []string{"b"}}, {"rename", []string{"b"}}, {"chmod", []string{"b", "9"}}, {"remove", []string{"../x"}}, {"chmod", []string{"no", "0600"}}} {
+		}{{"erase", []string{"b"}}, {"rename", []string{"b"}}, {"chmod", []string{"b", "9"}}, {"remove", []string{"../x"}}, {"chmod", []string{"no", "0600"}}, {"remove", []string{"no"}}} {
 			if err := c.Do(t.Context(), bad.op, bad.args, nil); err == nil {
 				t.Errorf("do %s %q was carried out", bad.op, bad.args)
 			}

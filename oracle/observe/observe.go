@@ -68,6 +68,12 @@ type Process struct {
 	Worker   string      // crash of a worker, from the error log ("exited on signal 11")
 }
 
+// Undone is a step of a do section that could not be carried out on the work tree as the target had left it.
+type Undone struct {
+	Line int    // in the case
+	Text string // the step, and why not
+}
+
 // Observation is everything that was seen while one target ran one case.
 type Observation struct {
 	Info     engine.Info
@@ -83,6 +89,7 @@ type Observation struct {
 	Errors   []LogEntry
 	Tree     []FileState
 	Process  Process
+	Undone   []Undone      // steps of do sections that the work tree did not allow
 	Aside    []engine.File // what the target's instruments wrote; no part of what is compared
 	Timeouts int           // last-resort timeouts used: each one is counted and printed
 	// Late: the machine stood still while the server had a short timer, so that what came first is

@@ -40,6 +40,9 @@ func (o *Observation) Text(w io.Writer) {
 			quoteLines(w, f.Data)
 		}
 	}
+	for _, u := range o.Undone {
+		fmt.Fprintf(w, "  not done: line %d: %s\n", u.Line, u.Text)
+	}
 	p := o.Process
 	if p.Started && (p.Exit.Code != 0 || p.Exit.Signal != 0) {
 		fmt.Fprintf(w, "  exit: code %d, signal %d\n", p.Exit.Code, p.Exit.Signal)

@@ -3,11 +3,16 @@ package run
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
 	"nginxoracle/oracle/casefile"
+	"nginxoracle/oracle/observe"
 )
 
 var signals = map[string]syscall.Signal{
@@ -32,11 +37,65 @@ func (r *Running) do(ctx context.Context, steps []casefile.Step) error {
 		default:
 			err = fmt.Errorf("%q is no step of a do section", s.Op)
 		}
+		if why := refused(err); why != nil {
+			r.o.Undone = append(r.o.Undone, observe.Undone{Line: s.Line, Text: s.String() + ": " + why.Error()})
+			continue
+		}
 		if err != nil {
 			return fmt.Errorf("line %d: %s: %w", s.Line, s.Op, err)
 		}
 	}
 	return nil
+}
+
+// refused is why a work tree does not allow a change: what the step names is not there, or is of another kind. That is
+// the case's fault or the target's, and not the rig's; nil for any other error.
+func refused(err error) error {
+	for _, e := range []syscall.Errno{syscall.ENOENT, syscall.ENOTDIR, syscall.EISDIR, syscall.EEXIST, syscall.ENOTEMPTY, syscall.EINVAL, syscall.ELOOP} {
+		if errors.Is(err, e) {
+			return e
+		}
+	}
+	return nil
+}
+
+// Undone tells which step of a case asks for a change of files that are not there, as a run on the reference shows. It
+// is a *casefile.Error, or nil.
+func Undone(c *casefile.Case, ref *observe.Observation) error {
+	if len(ref.Undone) > 0 {
+		return &casefile.Error{File: c.Name, Line: ref.Undone[0].Line, Msg: ref.Undone[0].Text}
+	}
+	return nil
+}
+
+// Wrong is Undone, and tells besides which origin is on an address that the server listens on.
+func Wrong(c *casefile.Case, ref *observe.Observation) error {
+	if err := Undone(c, ref); err != nil {
+		return err
+	}
+	for line := range strings.Lines(ref.Start.Text) {
+		_, rest, ok := strings.Cut(line, "bind() to ")
+		addr, why, taken := strings.Cut(rest, " failed (")
+		if !ok || !taken || !strings.HasPrefix(why, strconv.Itoa(int(syscall.EADDRINUSE))+":") {
+			continue
+		}
+		for _, o := range c.Origins {
+			if covers(addr, o.Addr) {
+				return &casefile.Error{File: c.Name, Line: o.Line, Msg: fmt.Sprintf("want an address of the origin's own, got %s, where the server listens (%s)", o.Addr, addr)}
+			}
+		}
+	}
+	return nil
+}
+
+// covers tells whether a server that listens at one address takes another one with it.
+func covers(server, origin string) bool {
+	s, errS := netip.ParseAddrPort(server)
+	o, errO := netip.ParseAddrPort(origin)
+	if errS != nil || errO != nil {
+		return server == origin
+	}
+	return s == o || s.Port() == o.Port() && s.Addr().IsUnspecified()
 }
 
 // A reload hands over from old workers to new ones. nginx's master gives the new

@@ -14,6 +14,7 @@ import (
 	"nginxoracle/oracle/diff"
 	"nginxoracle/oracle/minimize"
 	"nginxoracle/oracle/observe"
+	"nginxoracle/oracle/run"
 )
 
 // The flake policy.
@@ -53,10 +54,11 @@ const (
 	Gone                // it did not come again
 	Rigged              // the rig broke
 	Interrupted         // the context ended: Case is the smallest so far, not run again
+	Wrong               // the case asks for what cannot be (see run.Undone)
 )
 
 func (o Outcome) String() string {
-	return [...]string{"none", "found", "unstable", "gone", "rig failed", "interrupted"}[o]
+	return [...]string{"none", "found", "unstable", "gone", "rig failed", "interrupted", "wrong"}[o]
 }
 
 // Report is the result of triage.
@@ -86,6 +88,9 @@ func Check(ctx context.Context, rig Rig, c *casefile.Case, n int) (results []dif
 	var refs []*observe.Observation
 	for range n {
 		ref, cand, err := rig.Pair(ctx, c)
+		if err == nil {
+			err = run.Undone(c, ref)
+		}
 		if err != nil {
 			return results, "", err
 		}
@@ -118,6 +123,9 @@ func Triage(ctx context.Context, rig Rig, c *casefile.Case, o Options) Report {
 		if ctx.Err() != nil {
 			return done(Interrupted, ctx.Err().Error())
 		}
+		if e := (*casefile.Error)(nil); errors.As(err, &e) {
+			return done(Wrong, err.Error())
+		}
 		return done(Rigged, err.Error())
 	}
 	results, unstable, err := Check(ctx, rig, c, reRuns)
@@ -148,6 +156,9 @@ func Triage(ctx context.Context, rig Rig, c *casefile.Case, o Options) Report {
 		ref, cand, err := rig.Pair(ctx, c)
 		if err != nil {
 			return false, err
+		}
+		if run.Undone(c, ref) != nil {
+			return false, nil // shrunk too far: a step's file has gone
 		}
 		r := rig.Compare(ref, cand)
 		if r.Verdict == diff.RigFailed {

@@ -232,7 +232,9 @@ func (a *agent) change(op string, args []string, data []byte) error {
 			err = setTime(f)
 		}
 	case "remove":
-		err = os.RemoveAll(path)
+		if _, err = os.Lstat(path); err == nil { // removing nothing is a mistake in a script
+			err = os.RemoveAll(path)
+		}
 	case "rename":
 		var to string
 		if to, err = inside(args[1]); err == nil {
