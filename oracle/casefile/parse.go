@@ -2,6 +2,7 @@ package casefile
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -33,10 +34,10 @@ const maxText = 4 * maxTree
 
 // Load reads and parses the case file at path; the case's Name is path.
 func Load(path string) (*Case, error) {
-	st, err := os.Stat(path)
+	st, err := os.Stat(path) // before it is opened: a pipe that nobody writes to would keep us waiting
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("load case: %w", err)
+		return nil, fmt.Errorf("load case: open %s: %w", path, errors.Unwrap(err))
 	case !st.Mode().IsRegular():
 		return nil, fmt.Errorf("load case: %s is %s: want a file", path, Kind(st.Mode()))
 	case st.Size() > maxText:
