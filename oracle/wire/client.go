@@ -44,9 +44,11 @@ func (p *Player) clientStep(ctx context.Context, c *conn) error {
 			return err
 		}
 	case casefile.Pause:
-		if err := p.wait(nil, goal{kind: forTime, until: p.now().Add(s.Dur)}); err != nil {
+		began := p.now()
+		if err := p.wait(nil, goal{kind: forTime, until: began.Add(s.Dur)}); err != nil {
 			return err
 		}
+		c.touched = c.touched.Add(p.now().Sub(began))
 	case casefile.Shutdown:
 		c.shutdown()
 	case casefile.Close:
@@ -58,6 +60,7 @@ func (p *Player) clientStep(ctx context.Context, c *conn) error {
 	}
 	if s.Op == casefile.Send || s.Op == casefile.Shutdown {
 		c.since = p.now()
+		c.touched = c.since
 	}
 	c.did(s.Op)
 	c.pc++
@@ -84,6 +87,9 @@ func (p *Player) calm(ctx context.Context, c *conn, op casefile.Op) error {
 		if err := p.calmOthers(ctx, c); err != nil {
 			return err
 		}
+		if err := p.calmTimers(c); err != nil {
+			return err
+		}
 	}
 	switch op {
 	case casefile.Close, casefile.Reset:
@@ -102,6 +108,19 @@ func (p *Player) calm(ctx context.Context, c *conn, op casefile.Op) error {
 		}
 	}
 	return nil
+}
+
+// calmTimers waits until the server's short timers have ended, if so much time has gone by beside c since its
+// last word, with an origin or in another client's wait, that one of them may be about to.
+func (p *Player) calmTimers(c *conn) error {
+	now := p.now()
+	if !c.lane.timed || c.ended || now.Sub(c.touched) < longSince {
+		return nil
+	}
+	if now.Sub(c.since) > lateLimit { // neither a timer nor the script took that time
+		c.lane.late, p.record.Late = true, true
+	}
+	return p.wait(c, goal{kind: forTimers})
 }
 
 // calmOthers waits until the server has finished with what the clients that run

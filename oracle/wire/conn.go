@@ -37,6 +37,7 @@ type conn struct {
 	early   bool      // origin: the last send came before that: what is received next does not answer it
 	asked   time.Time // origin: since when a step may wait for that
 	since   time.Time // client: when it sent or was waited for last; a pause that the script says so is not counted
+	touched time.Time // client: when it sent or received last; its own pauses are not counted
 	frame   framer
 	until   int       // recv N: where it ends
 	wake    time.Time // pause: when it ends

@@ -178,7 +178,7 @@ const shortPause = 40 * time.Millisecond
 // lane's had its last word, that one of the server's timers can have ended meanwhile: others of the
 // crowd, or the machine, have put a pause between two steps.
 func (s *scheduler) drawnOut(l *lane, now time.Time) {
-	if l.goal.kind == forTime || l.goal.timers() { // the script, or the server, takes its time
+	if l.goal.kind == forTime || l.goal.kind == forTimers || l.goal.timers() { // the script, or the server, takes its time
 		for _, c := range l.group {
 			c.since = c.since.Add(now.Sub(l.began))
 		}
@@ -290,7 +290,7 @@ func (s *scheduler) met() (any bool) {
 		if l.goal.kind == forTime && !now.Before(l.goal.until) || l.goal.met(l.conn) {
 			s.drawnOut(l, now)
 			if l.goal.kind == forRecv {
-				l.conn.since = now
+				l.conn.since, l.conn.touched = now, now
 			}
 			l.waits, any = false, true
 		}
@@ -380,7 +380,13 @@ func (s *scheduler) rest() {
 		wake := s.p.nextWake(l)
 		switch k := l.goal.kind; {
 		case k == forTime:
-		case (k == forRest || k == forLook) && s.p.wakeOf(l, shortPause).IsZero():
+		case k == forTimers && s.p.shortTimerRuns() && idle < timerPatience:
+			s.calm.looks = 0
+			s.pause = min(s.pause, time.Duration(s.p.last.Timer)*time.Millisecond)
+			if s.p.many { // perhaps another lane's, which has put off this one's step
+				s.tooLate(l)
+			}
+		case (k == forRest || k == forLook || k == forTimers) && s.p.wakeOf(l, shortPause).IsZero():
 			s.drawnOut(l, now)
 			l.waits = false
 		case wake.IsZero() && l.timed && l.goal.timers() && s.p.timerDue(idle):

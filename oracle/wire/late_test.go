@@ -49,3 +49,49 @@ func (f *slowly) Probe(ctx context.Context) (engine.Rest, error) {
 	*f.now = f.now.Add(4 * time.Millisecond)
 	return f.fake.Probe(ctx)
 }
+
+// A client that acts late in the time of a short timer waits for the timer's end; one that acts early does not.
+func TestActsBehindShortTimer(t *testing.T) {
+	for script, want := range map[string]string{
+		"settle\n":                         "xy",
+		"settle\nsettle\nsettle\nsettle\n": "x",
+	} {
+		f := newFake(t, func(*peer) {})
+		f.timer = 50
+		now := time.Unix(0, 0)
+		cell := &expires{slowly{fake: f, now: &now}, now.Add(60 * time.Millisecond)}
+		p, err := NewPlayer(context.Background(), cell, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		p.now = func() time.Time { return now }
+		c, err := casefile.Parse("case", []byte("-- nginx.conf --\n-- client 1 --\nsend \"x\"\n"+script+"send \"y\"\nclose\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Play(context.Background(), c.Sections); err != nil {
+			t.Fatal(err)
+		}
+		if got := string(f.conns[0].in); got != want {
+			t.Errorf("%q: the server has received %q, want %q", script, got, want)
+		}
+	}
+}
+
+// expires is a slow cell whose server closes its connections when a timer ends.
+type expires struct {
+	slowly
+	at time.Time
+}
+
+func (e *expires) Probe(ctx context.Context) (engine.Rest, error) {
+	r, err := e.slowly.Probe(ctx)
+	if e.timer >= 0 && e.now.After(e.at) {
+		e.timer = -1
+		for _, p := range e.conns {
+			p.close()
+		}
+	}
+	return r, err
+}

@@ -191,6 +191,7 @@ func (p *Player) dial(ctx context.Context, l *lane, s *casefile.Section) (*conn,
 		return nil, fmt.Errorf("dial %s: want one descriptor, got %d", s.Addr, len(fds))
 	}
 	c.fd, c.rec.Port, c.since = fds[0], localPort(fds[0]), p.now()
+	c.touched = c.since
 	return c, p.add(c)
 }
 

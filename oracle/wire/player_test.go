@@ -453,8 +453,9 @@ func TestLastResortIsCounted(t *testing.T) {
 		p.patient = lastResort
 		p.now = func() time.Time { now = now.Add(100 * time.Millisecond); return now }
 	})
-	if r.Timeouts != 4 { // the recv, the look behind it, the rest behind the client and at the end
-		t.Errorf("last-resort timeouts: %d, want 4", r.Timeouts)
+	// The recv, the rest and the timers before the close and the look behind them, the rest behind the client and at the end.
+	if r.Timeouts != 6 {
+		t.Errorf("last-resort timeouts: %d, want 6", r.Timeouts)
 	}
 	wantEnds(t, "client", r.Clients, "open ")
 }

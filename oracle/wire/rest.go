@@ -17,6 +17,7 @@ const (
 	forAll                 // c's end; given up at silence, which is the usual outcome
 	forNone                // silence, which c's end ends too
 	forSend                // c's bytes taken by the kernel; given up when the server rests
+	forTimers              // the server rests and none of its short timers runs; given up when c ends
 	forLook                // the server rests; what c has to read is read
 	forRest                // the server rests
 	forSilence             // the server rests and no origin has steps due
@@ -39,7 +40,7 @@ func (g goal) met(c *conn) bool {
 	switch g.kind {
 	case forRecv:
 		return c.satisfied(g.step)
-	case forAll, forNone, forLook:
+	case forAll, forNone, forTimers, forLook:
 		return c.ended
 	case forSend:
 		return len(c.out) == 0
@@ -138,6 +139,18 @@ func (g goal) timers() bool { return g.kind == forRecv || g.kind == forAll || g.
 func (p *Player) timerDue(idle time.Duration) bool {
 	t := time.Duration(p.last.Timer) * time.Millisecond
 	return p.last.Alive && 0 <= t && t <= timerSoon && idle < timerPatience
+}
+
+// Configurations set timers of 50 ms for what is to be met in a run. A client that acts while another
+// one's wait has taken up much of that time would act before or behind the timer's end by chance.
+const (
+	shortTimer = 60 * time.Millisecond
+	longSince  = 25 * time.Millisecond
+)
+
+// shortTimerRuns tells whether the server sleeps no longer than a timer that is short.
+func (p *Player) shortTimerRuns() bool {
+	return p.last.Alive && 0 <= p.last.Timer && time.Duration(p.last.Timer)*time.Millisecond <= shortTimer
 }
 
 // firstPause is how long bytes are waited for before the kernel is asked.
