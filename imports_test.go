@@ -30,6 +30,7 @@ var boundaries = []boundary{
 			{"oracle/wire/", "clients and origins move bytes over descriptors that were opened in a cell, and ask the kernel of them"},
 			{"oracle/bench/openloop.go", "the open-loop generator waits to the microsecond: prctl, ppoll"},
 			{"oracle/bench/cores.go", "the cores that may be used are the kernel's word: sched_getaffinity"},
+			{"oracle/catalog/catalog.go", "one number a finding, though campaigns file side by side: flock"},
 			{"oracle/campaign/lock.go", "one campaign a folder: flock, which the kernel frees when the process is killed"},
 		}},
 	{imports: "os/exec", where: []string{"oracle/engine/local.go", "oracle/engine/tool/"},

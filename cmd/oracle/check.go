@@ -50,6 +50,9 @@ func check(cmd *cobra.Command, o *checkOptions, path string) error {
 		}
 		o.Reference, o.Candidate = a, b
 	}
+	if err := writeTo("check", "--save", o.Save, isCase); err != nil {
+		return err
+	}
 	res, err := importer.Import(path, importer.Options{HideVersion: o.Reference != o.Candidate && o.Candidate != "proxy" && o.Reference != "proxy"})
 	if err != nil {
 		return exit.Wrap(exit.Usage, fmt.Errorf("check: %w", err))

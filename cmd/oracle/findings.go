@@ -64,6 +64,9 @@ func findings(cmd *cobra.Command, o *findingsOptions) error {
 	}
 	base := filepath.Dir(o.Page)
 	if !o.Check {
+		if err := writeTo("findings", "--page", o.Page, isFindings); err != nil {
+			return err
+		}
 		if err := catalog.WriteFile(o.Page, c.Page(base)); err != nil {
 			return exit.Wrap(exit.Rig, fmt.Errorf("findings: %w", err))
 		}

@@ -87,11 +87,6 @@ func fuzz(cmd *cobra.Command, o *fuzzOptions) error {
 	if o.Duration < 0 || o.Shrink < 0 || o.Drain < 0 {
 		return exit.Errorf(exit.Usage, "fuzz: want --duration, --shrink and --drain from 0")
 	}
-	for _, dir := range []string{o.Dir, o.Corpus} {
-		if st, err := os.Stat(dir); err == nil && !st.IsDir() {
-			return exit.Errorf(exit.Usage, "fuzz: %s is no folder: give another --dir or --corpus", dir)
-		}
-	}
 	candidate := o.Candidate
 	if o.Self {
 		candidate = o.Reference
@@ -102,13 +97,16 @@ func fuzz(cmd *cobra.Command, o *fuzzOptions) error {
 			o.Dir += "-self"
 		}
 	}
+	if err := fuzzOutputs(o); err != nil {
+		return err
+	}
 	errw := cmd.ErrOrStderr()
 	pair, err := reference.Resolve(cmd.Context(), o.Reference, candidate, o.Cell, func(s string) { fmt.Fprintln(errw, s) })
 	if err != nil {
 		return exit.Wrap(exit.Rig, fmt.Errorf("fuzz: %w", err))
 	}
 	cfg := campaign.Config{
-		Dir: o.Dir, Corpus: o.Corpus, Seed: o.Seed, Duration: o.Duration, Batches: o.Cases, Jobs: o.Jobs, Units: o.Units, Wrong: o.Wrong,
+		Dir: o.Dir, Corpus: o.Corpus, Targets: campaign.Targets{Reference: targetName(o.Reference), Candidate: targetName(candidate), Self: o.Self}, Seed: o.Seed, Duration: o.Duration, Batches: o.Cases, Jobs: o.Jobs, Units: o.Units, Wrong: o.Wrong,
 		Feedback: !o.NoFeedback, Self: o.Self, StopAtFirst: o.StopAtFirst, Shrink: minimize.Budget{Time: o.Shrink}, Drain: o.Drain, Compare: diff.Compare,
 		MemoryMost: memoryMost,
 		OpenRef:    func(ctx context.Context) (engine.Cell, error) { return engine.Open(ctx, pair.Reference) },
@@ -141,7 +139,11 @@ func fuzz(cmd *cobra.Command, o *fuzzOptions) error {
 	c, err := campaign.New(cfg)
 	if err != nil {
 		end()
-		return exit.Wrap(exit.Usage, fmt.Errorf("fuzz: %w", err))
+		code := exit.Usage
+		if noRoom(err) {
+			code = exit.Rig
+		}
+		return exit.Wrap(code, fmt.Errorf("fuzz: %w", err))
 	}
 	sum, err := c.Run(cmd.Context())
 	end()
@@ -161,6 +163,25 @@ func fuzz(cmd *cobra.Command, o *fuzzOptions) error {
 		fmt.Fprintln(errw, more)
 	}
 	return done(cmd, sum.Code, "fuzz: %s, %s", count.Of(sum.Cases, "case"), sum.Why)
+}
+
+// fuzzOutputs checks what a campaign writes to.
+func fuzzOutputs(o *fuzzOptions) error {
+	for _, err := range []error{fill("fuzz", "--dir", o.Dir), fill("fuzz", "--corpus", o.Corpus), writeTo("fuzz", "--cpuprofile", o.Profile, nil), writeTo("fuzz", "--memprofile", o.MemProfile, nil)} {
+		if err != nil {
+			return err
+		}
+	}
+	list, err := os.ReadDir(o.Dir)
+	if err != nil || len(list) == 0 { // not there yet, or new
+		return nil
+	}
+	for _, f := range list {
+		if f.Name() == stateName || f.Name() == "lock" {
+			return nil
+		}
+	}
+	return exit.Errorf(exit.Usage, "fuzz: %s holds %s and no campaign: give another --dir", o.Dir, list[0].Name())
 }
 
 // A campaign makes garbage by the batch and keeps little: collecting it at four times what is kept, not at

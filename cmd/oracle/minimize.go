@@ -74,11 +74,20 @@ func minimizeCase(cmd *cobra.Command, o *minimizeOptions, path string) error {
 	if o.Output == "" {
 		o.Output = besides(path)
 	}
-	if o.Output == path {
+	if o.Time < 0 || o.Attempts < 0 {
+		return exit.Errorf(exit.Usage, "minimize: want --time and --attempts from 0")
+	}
+	if sameFile(o.Output, path) {
 		return exit.Errorf(exit.Usage, "minimize: the original is kept: give another --output than %s", path)
+	}
+	if err := writeTo("minimize", "--output", o.Output, isCase); err != nil {
+		return err
 	}
 	start, ran := c, path
 	half, err := casefile.Load(o.Output)
+	if err == nil && half.Title != c.Title {
+		return exit.Errorf(exit.Usage, "minimize: %s is another case (%q), not a smaller form of %s: give another --output", o.Output, half.Title, path)
+	}
 	if err == nil {
 		start, ran = half, o.Output
 		fmt.Fprintf(cmd.ErrOrStderr(), "minimize: going on from %s\n", o.Output)

@@ -78,6 +78,9 @@ func replay(cmd *cobra.Command, o *replayOptions, args []string) error {
 	if err != nil {
 		return exit.Wrap(exit.Usage, fmt.Errorf("replay: %w", err))
 	}
+	if err := fill("replay", "--record", o.Record); err != nil {
+		return err
+	}
 	t := tally{strict: o.Census}
 	var cases []*casefile.Case
 	for _, p := range paths {
@@ -154,9 +157,12 @@ func findCases(args []string) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !st.IsDir() {
+		if st.Mode().IsRegular() {
 			paths = append(paths, a)
 			continue
+		}
+		if !st.IsDir() {
+			return nil, fmt.Errorf("%s is %s: want a case file, or a folder with *.txtar files below", a, casefile.Kind(st.Mode()))
 		}
 		err = filepath.WalkDir(a, func(p string, d fs.DirEntry, err error) error {
 			if err == nil && !d.IsDir() && filepath.Ext(p) == ".txtar" {

@@ -70,7 +70,13 @@ campaign's findings are run again for it, so that the page shows what is true no
 
 func writeReport(cmd *cobra.Command, o *reportOptions, dir string) error {
 	if o.Output == "" {
+		if st, err := os.Stat(dir); err != nil || !st.IsDir() {
+			return exit.Errorf(exit.Usage, "report: want the folder of a campaign or of a replay --record, got %s", dir)
+		}
 		o.Output = filepath.Join(dir, "report.html")
+	}
+	if err := writeTo("report", "--output", o.Output, isPage); err != nil {
+		return err
 	}
 	var p *report.Page
 	var err error
@@ -103,7 +109,7 @@ func replayPage(dir string) (*report.Page, error) {
 	}
 	var r recording
 	if err := json.Unmarshal(text, &r); err != nil {
-		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, recordName), err)
+		return nil, fmt.Errorf("%s: %w (it is no replay's record, or a part of one: write it again with oracle replay --record)", filepath.Join(dir, recordName), err)
 	}
 	p := &report.Page{Title: "Replay of " + fmt.Sprint(len(r.Views)) + " cases", Verdict: r.Code.String(), Good: r.Code == exit.Agree, Masks: r.Masks, Views: r.Views,
 		Facts: []report.Fact{{Name: "cases", Value: r.Summary}}}
@@ -120,7 +126,7 @@ func campaignPage(cmd *cobra.Command, o *reportOptions, dir string) (*report.Pag
 	}
 	var s campaign.State
 	if err := json.Unmarshal(text, &s); err != nil {
-		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, stateName), err)
+		return nil, fmt.Errorf("%s: %w (it is no campaign's state, or a part of one)", filepath.Join(dir, stateName), err)
 	}
 	waiting, err := filepath.Glob(filepath.Join(dir, "pending", "*.txtar"))
 	if err != nil {

@@ -33,6 +33,7 @@ type Runner func(ctx context.Context, cell engine.Cell, c *casefile.Case, opt ru
 type Config struct {
 	Dir        string        // state, pending cases, seeds
 	Corpus     string        // findings
+	Targets    Targets       // zero: not said, and not compared with the state's
 	Seed       uint64        // taken from the state when Dir has one
 	Duration   time.Duration // 0: no bound
 	Batches    uint64        // 0: no bound

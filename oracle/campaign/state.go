@@ -19,6 +19,7 @@ import (
 // State is what a campaign must not forget. It is written whole, to a temporary
 // name that is synced and renamed.
 type State struct {
+	Targets        Targets
 	Seed           uint64
 	First          uint64 // batch number this run began with
 	Next           uint64 // batch number that comes next
@@ -68,6 +69,28 @@ type State struct {
 	LastWavers     string
 	LastCompany    string
 	LastRig        string
+}
+
+// Targets are what a campaign compares; one that goes on compares the same.
+type Targets struct {
+	Reference, Candidate string // as a person named them
+	Self                 bool   // the reference with itself
+}
+
+func (t Targets) String() string {
+	if t.Self {
+		return t.Reference + " with itself"
+	}
+	return t.Reference + " with " + t.Candidate
+}
+
+// flags are those that ask for the targets.
+func (t Targets) flags() string {
+	s := "--reference " + t.Reference
+	if t.Self {
+		return s + " --reference-vs-reference"
+	}
+	return s + " --candidate " + t.Candidate
 }
 
 // toll is what a run's exit code is about. A run that was killed has told nobody: what it counted counts for the next.
@@ -131,11 +154,17 @@ func (c *Campaign) load() error {
 		return fmt.Errorf("campaign: %w", err)
 	default:
 		if err := json.Unmarshal(text, &c.state); err != nil {
-			return fmt.Errorf("campaign: %s: %w (remove it to begin anew, or give another --dir)", c.path("state.json"), err)
+			return fmt.Errorf("campaign: %s: %w (it is no campaign's state, or a part of one: remove it to begin anew, or give another --dir)", c.path("state.json"), err)
+		}
+		if had := c.state.Targets; had != (Targets{}) && c.cfg.Targets != (Targets{}) && had != c.cfg.Targets {
+			return fmt.Errorf("campaign: %s compares %s, not %s: give another --dir, or go on with %s", c.cfg.Dir, had, c.cfg.Targets, had.flags())
 		}
 		if c.cfg.Seed != 0 && c.cfg.Seed != c.state.Seed {
 			return fmt.Errorf("campaign: %s is of seed %d, not %d: give another --dir", c.cfg.Dir, c.state.Seed, c.cfg.Seed)
 		}
+	}
+	if c.cfg.Targets != (Targets{}) {
+		c.state.Targets = c.cfg.Targets
 	}
 	c.state.init()
 	c.state.First = c.state.Next

@@ -10,7 +10,8 @@ import (
 	"regexp"
 	"sort"
 	"strconv"
-	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"nginxoracle/oracle/casefile"
 )
@@ -80,6 +81,11 @@ func Open(dir string) (*Catalog, error) {
 		if err := e.check(); err != nil {
 			return nil, fmt.Errorf("catalog: %s: %w", path, err)
 		}
+		for _, x := range c.Entries {
+			if x.ID == e.ID {
+				return nil, fmt.Errorf("catalog: %s and %s have one number: give one of them another (file and field finding)", x.Path, path)
+			}
+		}
 		c.Entries = append(c.Entries, e)
 	}
 	sort.Slice(c.Entries, func(i, j int) bool { return c.Entries[i].ID < c.Entries[j].ID })
@@ -130,14 +136,52 @@ type Fresh struct {
 	Case      *casefile.Case
 }
 
+// next is the first number that no file has, be it another campaign's.
+func (c *Catalog) next() (int, error) {
+	list, err := os.ReadDir(c.Dir)
+	if err != nil {
+		return 0, err
+	}
+	next := 1
+	for _, f := range list {
+		if m := nameForm.FindStringSubmatch(f.Name()); m != nil {
+			n, err := strconv.Atoi(m[1])
+			if err != nil {
+				return 0, fmt.Errorf("%s: %w", f.Name(), err)
+			}
+			next = max(next, n+1)
+		}
+	}
+	return next, nil
+}
+
+// lock takes a folder until unlock is called or the process ends, and makes it if need be.
+func lock(dir string) (unlock func(), err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(d.Fd()), unix.LOCK_EX); err != nil {
+		d.Close() // only read
+		return nil, fmt.Errorf("lock %s: %w", dir, err)
+	}
+	return func() { d.Close() }, nil // the lock goes with it
+}
+
 // Add files a finding with status new, under the next free number. The file is
 // written to a temporary name, synced and renamed, so that it is there whole or not at all.
 func (c *Catalog) Add(f Fresh) (*Entry, error) {
-	next := 1
-	for _, e := range c.Entries {
-		if n, err := strconv.Atoi(strings.TrimPrefix(e.ID, "F-")); err == nil && n >= next {
-			next = n + 1
-		}
+	unlock, err := lock(c.Dir) // another campaign may file there, too
+	if err != nil {
+		return nil, fmt.Errorf("catalog: %w", err)
+	}
+	defer unlock()
+	next, err := c.next()
+	if err != nil {
+		return nil, fmt.Errorf("catalog: %w", err)
 	}
 	e := &Entry{ID: fmt.Sprintf("F-%04d", next)}
 	e.Path = filepath.Join(c.Dir, e.ID+"-"+f.Slug+".txtar")
@@ -158,70 +202,4 @@ func (c *Catalog) Add(f Fresh) (*Entry, error) {
 	}
 	c.Entries = append(c.Entries, e)
 	return e, nil
-}
-
-// WriteFile puts a file in place whole or not at all: temporary name, sync,
-// rename, sync of the folder.
-func WriteFile(path string, data []byte) error {
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(dir, temporary+strconv.Itoa(os.Getpid())+"-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // gone already when all went well
-	if err := f.Chmod(0o644); err != nil {
-		f.Close()
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	if _, err := f.Write(data); err != nil {
-		f.Close()
-		return fmt.Errorf("write %s: %w", path, errors.Unwrap(err)) // without the temporary name
-	}
-	if err := f.Sync(); err != nil {
-		f.Close()
-		return fmt.Errorf("sync %s: %w", path, err)
-	}
-	if err := f.Close(); err != nil {
-		return fmt.Errorf("close %s: %w", path, err)
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return err
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
-}
-
-// temporary begins the names under which WriteFile writes; the writer's process id follows.
-const temporary = ".tmp-"
-
-// Sweep removes what writers that were killed have left in a folder. A folder that is not there has nothing.
-func Sweep(dir string) error {
-	list, err := os.ReadDir(dir)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for _, f := range list {
-		rest, ok := strings.CutPrefix(f.Name(), temporary)
-		if !ok {
-			continue
-		}
-		pid, _, _ := strings.Cut(rest, "-")
-		if _, err := os.Stat("/proc/" + pid); err == nil && pid != strconv.Itoa(os.Getpid()) {
-			continue // another campaign is writing it
-		}
-		if err := os.Remove(filepath.Join(dir, f.Name())); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
-	}
-	return nil
 }

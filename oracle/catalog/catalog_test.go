@@ -64,6 +64,58 @@ func TestAddNumbersAndReopens(t *testing.T) {
 	}
 }
 
+// Two campaigns that file side by side give no number twice, and a corpus in which two files have one is wrong.
+func TestNumbersAreGivenOnce(t *testing.T) {
+	dir := t.TempDir()
+	var both [2]*Catalog
+	for i := range both {
+		c, err := Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		both[i] = c
+	}
+	for i, slug := range []string{"a", "b"} {
+		if _, err := both[i].Add(Fresh{Signature: slug, Slug: slug, Title: slug, Case: sample(t)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := Open(dir)
+	if err != nil || len(c.Entries) != 2 || c.Entries[1].ID != "F-0002" {
+		t.Fatalf("after two campaigns: %+v, %v", c, err)
+	}
+	text, err := os.ReadFile(c.Entries[0].Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "F-0001-again.txtar"), text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), "F-0001-a.txtar and ") || !strings.Contains(err.Error(), "have one number") {
+		t.Errorf("two files of one number: got %v", err)
+	}
+}
+
+// Asking whether files can be made leaves nothing behind, and says why they cannot.
+func TestCanWriteLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	if err := CanWrite(filepath.Join(dir, "a", "b", "c")); err != nil {
+		t.Error(err)
+	}
+	if list, err := os.ReadDir(dir); err != nil || len(list) > 0 {
+		t.Errorf("left: %v, %v", list, err)
+	}
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{filepath.Join(file, "x"): "not a directory", dir: "is a folder", "/dev/full": "is a device"} {
+		if err := CanWrite(path); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", path, err, want)
+		}
+	}
+}
+
 func TestOpenRefusesWrongEntries(t *testing.T) {
 	for name, meta := range map[string]string{
 		"no status":         "finding: F-0001\nsignature: s\n",
