@@ -228,6 +228,7 @@ type tally struct {
 	stale    int // recorded divergences that no longer are
 	wrong    int // files that are no cases
 	skipped  int // not run: another one differed, with --fail-fast, or a signal came
+	little   int // agreements in which nothing was sent to the server
 	timeouts int
 	waited   []string // the cases that used them
 	strict   bool     // such a case has no good verdict
@@ -251,6 +252,9 @@ func (t *tally) add(r outcome) {
 		t.stale++
 	default:
 		t.counts[r.result.Verdict]++
+		if r.little() != "" {
+			t.little++
+		}
 	}
 	for _, o := range []*observe.Observation{r.ref, r.cand} {
 		if o != nil {
@@ -308,7 +312,11 @@ func (t *tally) String() string {
 		}
 	}
 	for _, v := range []diff.Verdict{diff.Agree, diff.Differ, diff.Unstable, diff.Refused, diff.RigFailed, diff.NoVerdict} {
-		part(t.counts[v], v.String())
+		what := v.String()
+		if v == diff.Agree && t.little > 0 {
+			what += fmt.Sprintf(" (%d of them sent nothing)", t.little)
+		}
+		part(t.counts[v], what)
 		total += t.counts[v]
 	}
 	part(t.recorded, "as recorded")
@@ -338,7 +346,7 @@ func (t *tally) json() any {
 	}
 	return map[string]any{"summary": map[string]any{
 		"verdicts": counts, "as_recorded": t.recorded, "stale": t.stale, "wrong_files": t.wrong, "not_run": t.skipped, "interrupted": t.interrupted, "timeouts": t.timeouts, "timeouts_in": t.waited,
-		"masks": t.masks, "masks_shown": t.shown, "masks_idle": t.idle, "seconds": t.took.Seconds(), "exit": int(t.code()), "exit_name": t.code().String(),
+		"sent_nothing": t.little, "masks": t.masks, "masks_shown": t.shown, "masks_idle": t.idle, "seconds": t.took.Seconds(), "exit": int(t.code()), "exit_name": t.code().String(),
 	}}
 }
 
@@ -388,13 +396,30 @@ func (p *printer) print(r outcome) {
 	_, _ = p.w.Write(b.Bytes())
 }
 
+// little says what an agreement does not tell: that nothing reached the server; "" when something did.
+func (r *outcome) little() string {
+	if r.result.Verdict != diff.Agree || r.expected != ordinary || r.ref == nil {
+		return ""
+	}
+	const compared = ": loading, messages, files and processes were compared"
+	switch {
+	case !r.ref.Process.Started:
+		return "nothing was sent, since the server does not start" + compared
+	case len(r.c.Sections) == 0:
+		return "nothing was sent, since the case has no client and no signal" + compared
+	case len(r.ref.Clients) > 0 && !slices.ContainsFunc(r.ref.Clients, func(c observe.Conn) bool { return c.End != observe.EndRefused }):
+		return "nothing was sent, since every connection was refused: does the server listen there?"
+	}
+	return ""
+}
+
 // view is what a person is shown of the outcome.
 func (r *outcome) view(o *replayOptions) *report.View {
 	again := "oracle replay" + targetsAgain(o.options)
 	if o.ReferenceOnly {
 		again += " --reference-only"
 	}
-	v := &report.View{Case: r.c, Ref: o.Reference, Cand: o.Candidate, Result: r.result, Word: string(r.expected),
+	v := &report.View{Case: r.c, Ref: o.Reference, Cand: o.Candidate, Result: r.result, Word: string(r.expected), Note: r.little(),
 		Again: again + " " + r.c.Name}
 	if o.ReferenceOnly {
 		v.Ref, v.Cand = o.Reference, "again"

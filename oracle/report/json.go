@@ -12,6 +12,7 @@ type JSON struct {
 	Title      string         `json:"title,omitempty"`
 	Verdict    string         `json:"verdict"`
 	Why        string         `json:"why,omitempty"`
+	Note       string         `json:"note,omitempty"`
 	Reference  string         `json:"reference"`
 	Candidate  string         `json:"candidate"`
 	Mismatches []JSONMismatch `json:"mismatches,omitempty"`
@@ -35,7 +36,7 @@ const jsonBefore, jsonBehind = 256, 1024
 
 // JSON returns v for a machine.
 func (v *View) JSON() JSON {
-	j := JSON{Case: v.Case.Name, Title: v.Case.Title, Verdict: v.Result.Verdict.String(), Why: v.Result.Why,
+	j := JSON{Case: v.Case.Name, Title: v.Case.Title, Verdict: v.Result.Verdict.String(), Why: v.Result.Why, Note: v.Note,
 		Reference: v.Ref, Candidate: v.Cand, Masks: v.Result.Masks}
 	if v.Word != "" {
 		j.Verdict = v.Word

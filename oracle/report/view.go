@@ -22,6 +22,7 @@ type View struct {
 	Result diff.Result
 	Again  string // the command that shows it again
 	Word   string // the verdict's word, where it is not the result's own ("as recorded")
+	Note   string // what a person must know of an agreement: that little was compared
 }
 
 // Style is how a view is written.
@@ -42,6 +43,9 @@ func (v *View) Write(w io.Writer, st Style) {
 	fmt.Fprintf(w, "%-*s %s\n", st.Width-12, v.Case.Name, st.verdict(v.Result.Verdict, word))
 	if v.Result.Why != "" {
 		fmt.Fprintf(w, "  %s\n", v.Result.Why)
+	}
+	if v.Note != "" {
+		fmt.Fprintf(w, "  %s\n", v.Note)
 	}
 	if len(v.Result.Mismatches) == 0 {
 		return
