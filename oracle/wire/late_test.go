@@ -19,24 +19,30 @@ func TestWaitsAreLateTogether(t *testing.T) {
 	} {
 		f := newFake(t, func(*peer) {})
 		now := time.Unix(0, 0)
-		slow := &slowly{fake: f, now: &now}
-		p, err := NewPlayer(context.Background(), slow, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer p.Close()
-		p.now = func() time.Time { return now }
-		c, err := casefile.Parse("case", []byte("-- nginx.conf --\n-- client 1 --\nsend \"x\"\n"+script+"close\n"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := p.Play(context.Background(), c.Sections); err != nil {
-			t.Fatal(err)
-		}
+		p := playAt(t, &slowly{fake: f, now: &now}, &now, script+"close\n")
 		if p.record.Late != late {
 			t.Errorf("%q: late %v, want %v", script, p.record.Late, late)
 		}
 	}
+}
+
+// playAt plays one client that sends "x" and goes on with script, by the clock that now shows.
+func playAt(t *testing.T, cell Cell, now *time.Time, script string) *Player {
+	t.Helper()
+	p, err := NewPlayer(context.Background(), cell, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	p.now = func() time.Time { return *now }
+	c, err := casefile.Parse("case", []byte("-- nginx.conf --\n-- client 1 --\nsend \"x\"\n"+script))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Play(context.Background(), c.Sections); err != nil {
+		t.Fatal(err)
+	}
+	return p
 }
 
 // slowly is a cell that takes 4 ms for every look.
@@ -60,19 +66,7 @@ func TestActsBehindShortTimer(t *testing.T) {
 		f.timer = 50
 		now := time.Unix(0, 0)
 		cell := &expires{slowly{fake: f, now: &now}, now.Add(60 * time.Millisecond)}
-		p, err := NewPlayer(context.Background(), cell, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer p.Close()
-		p.now = func() time.Time { return now }
-		c, err := casefile.Parse("case", []byte("-- nginx.conf --\n-- client 1 --\nsend \"x\"\n"+script+"send \"y\"\nclose\n"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := p.Play(context.Background(), c.Sections); err != nil {
-			t.Fatal(err)
-		}
+		playAt(t, cell, &now, script+"send \"y\"\nclose\n")
 		if got := string(f.conns[0].in); got != want {
 			t.Errorf("%q: the server has received %q, want %q", script, got, want)
 		}

@@ -175,6 +175,25 @@ func (cf *Conf) MergePath(at **Path, prev *Path, name string, level [3]int) erro
 	return err
 }
 
+// minZone is the size of eight pages, the least that a zone can have.
+const minZone = 8 * 4096
+
+// ZoneParam takes apart the parameter zone=NAME:SIZE, which v is, of a zone that is counted in by key
+// (ngx_http_limit_req_zone, ngx_http_limit_conn_zone).
+func (cf *Conf) ZoneParam(v string) (name string, size int64, err error) {
+	name, s, ok := strings.Cut(strings.TrimPrefix(v, "zone="), ":")
+	if ok {
+		size, ok = ParseSize(s)
+	}
+	if !ok {
+		return "", 0, cf.Emerg(`invalid zone size "%s"`, v)
+	}
+	if size < minZone {
+		return "", 0, cf.Emerg(`zone "%s" is too small`, v)
+	}
+	return name, size, nil
+}
+
 // SharedZone declares a zone, or finds it (ngx_cycle.c, ngx_shared_memory_add).
 func (cf *Conf) SharedZone(name string, size int64, tag any) (*Zone, error) {
 	for _, z := range cf.Cycle.Zones {

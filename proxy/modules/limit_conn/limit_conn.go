@@ -77,16 +77,9 @@ func setZone(cf *module.Conf, cmd *module.Directive, _ any) error {
 	if !strings.HasPrefix(v, "zone=") {
 		return cf.Emerg(`invalid parameter "%s"`, v)
 	}
-	name, s, ok := strings.Cut(v[5:], ":")
-	var size int64
-	if ok {
-		size, ok = module.ParseSize(s)
-	}
-	if !ok {
-		return cf.Emerg(`invalid zone size "%s"`, v)
-	}
-	if size < minZone {
-		return cf.Emerg(`zone "%s" is too small`, v)
+	name, size, err := cf.ZoneParam(v)
+	if err != nil {
+		return err
 	}
 	if name == "" {
 		return cf.Emerg(`"%s" must have "zone" parameter`, cmd.Name)
@@ -103,9 +96,6 @@ func setZone(cf *module.Conf, cmd *module.Directive, _ any) error {
 	z.Init = func(z *module.Zone, old any) error { return own.init(cf.Cycle, z, old) }
 	return nil
 }
-
-// minZone is eight pages.
-const minZone = 8 * 4096
 
 func setLimit(cf *module.Conf, _ *module.Directive, confAny any) error {
 	c := confAny.(*conf)

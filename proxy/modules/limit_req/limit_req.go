@@ -84,17 +84,9 @@ func setZone(cf *module.Conf, cmd *module.Directive, _ any) error {
 	for _, v := range cf.Args[2:] {
 		switch {
 		case strings.HasPrefix(v, "zone="):
-			n, s, ok := strings.Cut(v[5:], ":")
-			if ok {
-				size, ok = module.ParseSize(s)
+			if name, size, err = cf.ZoneParam(v); err != nil {
+				return err
 			}
-			if !ok {
-				return cf.Emerg(`invalid zone size "%s"`, v)
-			}
-			if size < minZone {
-				return cf.Emerg(`zone "%s" is too small`, v)
-			}
-			name = n
 		case strings.HasPrefix(v, "rate="):
 			digits := v[5:]
 			if d, ok := strings.CutSuffix(digits, "r/s"); ok {
@@ -125,9 +117,6 @@ func setZone(cf *module.Conf, cmd *module.Directive, _ any) error {
 	z.Init = func(z *module.Zone, old any) error { return own.init(cf.Cycle, z, old) }
 	return nil
 }
-
-// minZone is eight pages.
-const minZone = 8 * 4096
 
 func setLimit(cf *module.Conf, cmd *module.Directive, confAny any) error {
 	c := confAny.(*conf)
