@@ -1,8 +1,8 @@
 package main
 
 import (
-	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,6 +14,7 @@ import (
 	"nginxoracle/oracle/exit"
 	"nginxoracle/oracle/importer"
 	"nginxoracle/oracle/reference"
+	"nginxoracle/oracle/report"
 )
 
 type checkOptions struct {
@@ -45,6 +46,7 @@ brought into a cell (a certificate that is not there, a module) is refused with 
 func check(cmd *cobra.Command, o *checkOptions, path string) error {
 	if o.Targets != "" {
 		a, b, ok := strings.Cut(o.Targets, ",")
+		a, b = strings.TrimSpace(a), strings.TrimSpace(b)
 		if !ok || a == "" || b == "" || strings.Contains(b, ",") {
 			return exit.Errorf(exit.Usage, "check: --targets %q: want two, as in nginx,nginx:1.22", o.Targets)
 		}
@@ -62,12 +64,10 @@ func check(cmd *cobra.Command, o *checkOptions, path string) error {
 	if err != nil {
 		return exit.Wrap(exit.Rig, fmt.Errorf("check: the case that was made: %w", err))
 	}
-	again := path
 	if o.Save != "" {
 		if err := catalog.WriteFile(o.Save, res.Case.Print()); err != nil {
 			return exit.Wrap(exit.Rig, fmt.Errorf("check: %w", err))
 		}
-		again = o.Save
 	}
 	pair, err := reference.Resolve(cmd.Context(), o.Reference, o.Candidate, o.Cell, func(s string) { fmt.Fprintln(cmd.ErrOrStderr(), s) })
 	if err != nil {
@@ -79,6 +79,9 @@ func check(cmd *cobra.Command, o *checkOptions, path string) error {
 	if out.err != nil {
 		return noVerdict(fmt.Errorf("check: %w", out.err))
 	}
+	if !out.ref.Process.Started && (out.result.Verdict == diff.Agree || out.result.Verdict == diff.Refused) {
+		return notLoaded(cmd, o, res, &out)
+	}
 	requests := 0
 	for _, s := range c.Sections {
 		for _, st := range s.Steps {
@@ -87,30 +90,63 @@ func check(cmd *cobra.Command, o *checkOptions, path string) error {
 			}
 		}
 	}
-	if !out.ref.Process.Started {
-		// Neither is asked anything: a person must know why, or take silence for agreement.
-		fmt.Fprint(cmd.OutOrStdout(), out.ref.Test.Text, out.ref.Start.Text)
-	}
 	v := out.view(&replayOptions{options: o.options})
+	ownWords(res, v)
 	if o.Save == "" {
+		v.Unsaved = true
 		v.Again = strings.Join([]string{"oracle check", path, "--targets", o.Reference + "," + o.Candidate, "--save case.txtar, then oracle replay case.txtar"}, " ")
 	} else {
-		v.Again = strings.Replace(v.Again, path, again, 1)
+		v.Again = strings.Replace(v.Again, path, o.Save, 1)
 	}
 	if o.JSON {
 		if err := printJSON(cmd.OutOrStdout(), map[string]any{"result": v.JSON(), "requests": requests, "notes": res.Notes}); err != nil {
 			return exit.Wrap(exit.Rig, err)
 		}
 	} else {
-		for _, n := range res.Notes {
-			fmt.Fprintln(cmd.OutOrStdout(), "note  ", n)
-		}
+		printNotes(cmd, res)
 		v.Write(cmd.OutOrStdout(), styleOf(cmd.OutOrStdout()))
-	}
-	if out.result.Verdict == diff.Agree && !out.ref.Process.Started {
-		return exit.Wrap(exit.Usage, errors.New("check: "+o.Reference+" does not load the configuration (see above): nothing was asked"))
 	}
 	var t tally
 	t.add(out)
 	return done(cmd, t.code(), "check: %s on %s to %s and %s: %s", count.Of(requests, "request"), count.Of(len(c.Sections), "connection"), o.Reference, o.Candidate, out.result.Verdict)
+}
+
+func printNotes(cmd *cobra.Command, res *importer.Result) {
+	for _, n := range res.Notes {
+		fmt.Fprintln(cmd.OutOrStdout(), "note  ", n)
+	}
+}
+
+// notLoaded ends a check of a configuration that the reference does not load: neither was asked anything, which is no agreement.
+func notLoaded(cmd *cobra.Command, o *checkOptions, res *importer.Result, out *outcome) error {
+	said := res.Own(out.ref.Test.Text + out.ref.Start.Text)
+	if o.JSON {
+		err := printJSON(cmd.OutOrStdout(), map[string]any{"result": map[string]any{"case": out.c.Name, "verdict": "not loaded", "why": said, "reference": o.Reference, "candidate": o.Candidate}, "requests": 0, "notes": res.Notes})
+		if err != nil {
+			return exit.Wrap(exit.Rig, err)
+		}
+	} else {
+		printNotes(cmd, res)
+		fmt.Fprint(cmd.OutOrStdout(), said)
+	}
+	return exit.Errorf(exit.Usage, "check: %s does not load the configuration (see above): nothing was asked", o.Reference)
+}
+
+// ownWords puts the person's own files and lines into what is shown of the case that was made of them.
+func ownWords(res *importer.Result, v *report.View) {
+	v.Place = func(line int) string { return res.Place(line).String() }
+	v.Result.Why = res.Own(v.Result.Why)
+	v.Result.Mismatches = slices.Clone(v.Result.Mismatches)
+	for i := range v.Result.Mismatches {
+		m := &v.Result.Mismatches[i]
+		if m.Kind != diff.KindLoad {
+			continue // what the servers wrote and sent stays as it was
+		}
+		m.Ref, m.Cand = []byte(res.Own(string(m.Ref))), []byte(res.Own(string(m.Cand)))
+		m.At = 0
+		for m.At < min(len(m.Ref), len(m.Cand)) && m.Ref[m.At] == m.Cand[m.At] {
+			m.At++
+		}
+		m.Pos = m.At
+	}
 }

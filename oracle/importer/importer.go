@@ -7,13 +7,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
-	"net/netip"
-	"os"
-	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"nginxoracle/oracle/casefile"
@@ -29,8 +24,9 @@ const (
 
 // Result is a case and what was changed to make it one.
 type Result struct {
-	Case  *casefile.Case
-	Notes []string // what was changed or left out, for the person
+	Case   *casefile.Case
+	Notes  []string // what was changed or left out, for the person
+	Places []Place  // of each line of the case's nginx.conf, from the first
 }
 
 // Refusal says that a configuration cannot be brought into a cell, and why: place, thing, next step.
@@ -72,10 +68,10 @@ type importer struct {
 	size   int
 	copied map[string]string         // path on this machine -> in the cell
 	from   map[*conftree.Node]string // the file that an included directive stands in, for errors
-	hosts  map[string]string         // upstream address -> the origin's
 	named  map[string]bool           // upstream blocks
 	depth  int
 	shown  map[string]bool
+	addrs
 }
 
 // Options of an import.
@@ -91,15 +87,23 @@ func Import(name string, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &importer{prefix: filepath.Dir(abs), copied: map[string]string{}, from: map[*conftree.Node]string{}, hosts: map[string]string{}, named: map[string]bool{}, shown: map[string]bool{}}
+	m := &importer{prefix: filepath.Dir(abs), copied: map[string]string{}, from: map[*conftree.Node]string{}, named: map[string]bool{}, shown: map[string]bool{}, addrs: newAddrs()}
 	m.res.Case = &casefile.Case{Name: name, Title: "the configuration " + filepath.Base(name)}
 	top, err := m.read(abs)
 	if err != nil {
 		return nil, err
 	}
+	if top, err = m.whole(top, abs); err != nil {
+		return nil, err
+	}
 	conftree.Walk(top, "", func(n *conftree.Node, parent string) bool {
-		if n.Name() == "upstream" && len(n.Words) > 1 {
-			m.named[conftree.Value(n.Words[1])] = true
+		if len(n.Words) > 1 {
+			switch n.Name() {
+			case "upstream":
+				m.named[conftree.Value(n.Words[1])] = true
+			case "listen":
+				m.taken(conftree.Value(n.Words[1]))
+			}
 		}
 		return true
 	})
@@ -117,9 +121,28 @@ func Import(name string, o Options) (*Result, error) {
 		return nil, &Refusal{File: name, Line: 1, Why: "no server block: there is nothing to ask"}
 	}
 	m.res.Case.Files = append([]casefile.File{{Path: "nginx.conf", Data: conftree.Print(top)}}, m.res.Case.Files...)
+	m.places(top, abs)
 	m.origins()
 	m.probes(servers)
 	return &m.res, nil
+}
+
+// whole makes a file that another one includes into http a configuration of its own.
+func (m *importer) whole(top []*conftree.Node, name string) ([]*conftree.Node, error) {
+	has := func(word string) int {
+		return slices.IndexFunc(top, func(n *conftree.Node) bool { return n.Name() == word && n.Block })
+	}
+	if has("http") >= 0 || has("events") >= 0 {
+		return top, nil
+	}
+	if has("server") >= 0 {
+		m.note("%s has no http block: it is put into one, as the nginx.conf does that includes it (what else stands there is not known)", filepath.Base(name))
+		return []*conftree.Node{conftree.B([]string{"http"}, top...)}, nil
+	}
+	if i := has("location"); i >= 0 {
+		return nil, &Refusal{File: cmp.Or(m.from[top[i]], name), Line: top[i].Line, Why: "location stands outside of a server: give the nginx.conf that includes this file"}
+	}
+	return top, nil
 }
 
 func (m *importer) hideVersion(top []*conftree.Node) {
@@ -143,13 +166,13 @@ func (m *importer) note(format string, args ...any) {
 
 // read parses a file and puts what it includes in its place (ngx_conf_file.c, ngx_conf_include).
 func (m *importer) read(name string) ([]*conftree.Node, error) {
-	text, err := os.ReadFile(name)
+	text, err := load(name)
 	if err != nil {
 		return nil, err
 	}
 	list, err := conftree.Parse(text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+	if e := (*conftree.Error)(nil); errors.As(err, &e) {
+		return nil, &Refusal{File: name, Line: e.Line, Why: e.Err.Error()}
 	}
 	if m.depth++; m.depth > 20 {
 		return nil, &Refusal{File: name, Line: 1, Why: "includes are nested more than 20 deep"}
@@ -173,10 +196,13 @@ func (m *importer) expand(list []*conftree.Node, name string) ([]*conftree.Node,
 		pattern := m.absolute(conftree.Value(n.Words[1]))
 		found, err := filepath.Glob(pattern)
 		if err != nil || len(found) == 0 && !strings.ContainsAny(pattern, "*?[") {
-			return nil, &Refusal{File: name, Line: n.Line, Why: fmt.Sprintf("include %s: no such file", pattern)}
+			return nil, &Refusal{File: name, Line: n.Line, Why: fmt.Sprintf("include %s: no such file (relative names begin at %s)", pattern, m.prefix)}
 		}
 		for _, f := range found {
 			more, err := m.read(f)
+			if e := (*unread)(nil); errors.As(err, &e) {
+				return nil, &Refusal{File: name, Line: n.Line, Why: "include: " + err.Error()}
+			}
 			if err != nil {
 				return nil, err
 			}
@@ -228,7 +254,7 @@ func (m *importer) adapt(list []*conftree.Node, parent, name string) ([]*conftre
 			}
 		case word == "server" && parent == "upstream" && len(n.Words) > 1:
 			n.Words[1] = m.origin(conftree.Value(n.Words[1]))
-		case word == "proxy_pass" && len(n.Words) > 1:
+		case passes[word] && len(n.Words) > 1:
 			m.pass(n)
 		}
 		kids, err := m.adapt(n.Kids, word, name)
@@ -239,173 +265,4 @@ func (m *importer) adapt(list []*conftree.Node, parent, name string) ([]*conftre
 		out = append(out, n)
 	}
 	return out, nil
-}
-
-// file copies a file that a directive names; without it there is no such server.
-func (m *importer) file(n *conftree.Node, arg int, name string) error {
-	value := conftree.Value(n.Words[arg])
-	if strings.Contains(value, "$") || value == "off" || strings.HasPrefix(value, "data:") {
-		return nil
-	}
-	src := m.absolute(value)
-	in, ok := m.copied[src]
-	if !ok {
-		b, err := os.ReadFile(src)
-		if err != nil {
-			return &Refusal{File: name, Line: n.Line, Why: fmt.Sprintf("%s: %v: put the file there (a test one will do), or take the line out", n.Name(), err)}
-		}
-		in = "files" + src
-		if err := m.put(in, b, n, name); err != nil {
-			return err
-		}
-		m.copied[src] = in
-	}
-	n.Words[arg] = conftree.Quote("/cell/" + in)
-	return nil
-}
-
-func (m *importer) put(in string, b []byte, n *conftree.Node, name string) error {
-	if m.size += len(b); m.size > maxFiles {
-		return &Refusal{File: name, Line: n.Line, Why: fmt.Sprintf("%s: more than %d MB would go into the cell: give a smaller folder", n.Name(), maxFiles>>20)}
-	}
-	if m.res.Case.File(in) == nil {
-		m.res.Case.Files = append(m.res.Case.Files, casefile.File{Path: in, Data: b, Quoted: true})
-	}
-	return nil
-}
-
-// folder copies a folder of documents.
-func (m *importer) folder(n *conftree.Node, name string) error {
-	value := conftree.Value(n.Words[1])
-	if strings.Contains(value, "$") {
-		m.note("left as it is: %s %s names variables; its files are not in the cell", n.Name(), value)
-		return nil
-	}
-	src := m.absolute(value)
-	in := path.Join("files", src)
-	if m.copied[src] == "" {
-		m.copied[src] = in
-		count := 0
-		err := filepath.WalkDir(src, func(p string, d fs.DirEntry, err error) error {
-			if errors.Is(err, fs.ErrNotExist) && p == src {
-				m.note("%s %s is not there: an empty folder stands for it", n.Name(), src)
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			info, err := d.Info()
-			if err != nil || !info.Mode().IsRegular() {
-				return err
-			}
-			if count++; count > maxEach || info.Size() > maxFile {
-				m.note("left out: some files of %s (at most %d, of at most %d bytes, are copied)", src, maxEach, maxFile)
-				return nil
-			}
-			b, err := os.ReadFile(p)
-			if err != nil {
-				return err
-			}
-			return m.put("files"+p, b, n, name)
-		})
-		var r *Refusal
-		if errors.As(err, &r) {
-			return err
-		}
-		if err != nil {
-			return &Refusal{File: name, Line: n.Line, Why: fmt.Sprintf("%s: %v", n.Name(), err)}
-		}
-		if count == 0 && m.res.Case.File(in) == nil {
-			m.res.Case.Files = append(m.res.Case.Files, casefile.File{Path: in, Dir: true})
-		}
-	}
-	slash := ""
-	if strings.HasSuffix(value, "/") {
-		slash = "/"
-	}
-	n.Words[1] = conftree.Quote("/cell/" + in + slash)
-	return nil
-}
-
-// writable moves a log or a temporary folder below the cell's logs.
-func (m *importer) writable(n *conftree.Node) {
-	value := conftree.Value(n.Words[1])
-	if value == "off" || strings.Contains(value, "$") || strings.HasPrefix(value, "syslog:") {
-		return
-	}
-	n.Words[1] = conftree.Quote("/cell/logs/" + strings.Trim(strings.ReplaceAll(value, "/", "-"), "-"))
-}
-
-// lowPorts is added to ports that only root may listen on: no server of a cell is root.
-const lowPorts = 8000
-
-// listen moves an address to the cell's loopback.
-func (m *importer) listen(n *conftree.Node, name string) error {
-	value := conftree.Value(n.Words[1])
-	for _, w := range n.Words[2:] {
-		if w == "quic" {
-			return &Refusal{File: name, Line: n.Line, Why: "listen … quic: HTTP/3 is not compared: take the line out"}
-		}
-	}
-	if strings.HasPrefix(value, "unix:") {
-		return &Refusal{File: name, Line: n.Line, Why: "listen " + value + ": a Unix socket outside of the cell: give a port"}
-	}
-	host, port := value, "80"
-	if i := strings.LastIndexByte(value, ':'); i >= 0 && !strings.HasSuffix(value, "]") {
-		host, port = value[:i], value[i+1:]
-	} else if _, err := strconv.Atoi(value); err == nil {
-		host, port = "*", value
-	} else if from, to, ok := strings.Cut(value, "-"); ok && digits(from) && digits(to) {
-		port = value // a range
-	}
-	number, err := strconv.Atoi(port)
-	if err != nil || number < 1 || number > 65535 {
-		return &Refusal{File: name, Line: n.Line, Why: fmt.Sprintf("listen %s: want one port", value)}
-	}
-	if number < 1024 {
-		m.note("port %d is %d in the cell", number, number+lowPorts)
-		number += lowPorts
-	}
-	switch {
-	case strings.HasPrefix(host, "["):
-		host = "[::1]"
-	case host == "*" || host == "0.0.0.0":
-		host = "127.0.0.1"
-	default:
-		if a, err := netip.ParseAddr(host); err != nil || !a.IsLoopback() {
-			m.note("listen address %s is 127.0.0.1 in the cell", host)
-			host = "127.0.0.1"
-		}
-	}
-	n.Words[1] = fmt.Sprintf("%s:%d", host, number)
-	n.Words = slices.DeleteFunc(n.Words, func(w string) bool { return strings.HasPrefix(w, "ipv6only=") || w == "reuseport" })
-	return nil
-}
-
-func digits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
-
-// pass points a proxy_pass at an origin, unless it names an upstream block or variables.
-func (m *importer) pass(n *conftree.Node) {
-	value := conftree.Value(n.Words[1])
-	rest, ok := strings.CutPrefix(value, "http://")
-	if !ok || strings.Contains(rest, "$") || strings.HasPrefix(rest, "unix:") {
-		m.note("left as it is: proxy_pass %s", value)
-		return
-	}
-	host, uri := rest, ""
-	if i := strings.IndexByte(rest, '/'); i >= 0 {
-		host, uri = rest[:i], rest[i:]
-	}
-	if !m.named[host] {
-		n.Words[1] = conftree.Quote("http://" + m.origin(host) + uri)
-	}
-}
-
-// origin is the address in the cell that stands for an upstream's.
-func (m *importer) origin(addr string) string {
-	if m.hosts[addr] == "" {
-		m.hosts[addr] = fmt.Sprintf("127.0.0.1:%d", 30001+len(m.hosts))
-		m.note("upstream %s is an origin of the oracle's, %s, in the cell", addr, m.hosts[addr])
-	}
-	return m.hosts[addr]
 }

@@ -37,17 +37,17 @@ func (m *importer) servers(top []*conftree.Node) (list []server) {
 			for _, k := range n.Kids {
 				switch k.Name() {
 				case "listen":
-					s.addrs = append(s.addrs, k.Words[1])
+					s.addrs = append(s.addrs, dial(conftree.Value(k.Words[1])))
 				case "server_name":
 					for _, w := range k.Words[1:] {
 						s.hosts = append(s.hosts, hostOf(conftree.Value(w))...)
 					}
 				}
 			}
-			if len(s.addrs) == 0 { // nginx's own default is *:80, or *:8000 where it is not root
-				s.addrs = []string{"127.0.0.1:8080"}
-				n.Kids = append([]*conftree.Node{conftree.N("listen", s.addrs[0])}, n.Kids...)
-				m.note("a server without listen is at %s in the cell", s.addrs[0])
+			if len(s.addrs) == 0 { // nginx's own default is *:80, or *:8000 where it is not root, as in a cell
+				s.addrs = []string{dial("80")}
+				n.Kids = append([]*conftree.Node{conftree.N("listen", "80")}, n.Kids...)
+				m.note("a server without listen listens at *:80, as it does under root")
 			}
 			s.hosts = append(s.hosts, "no-such-host.test")
 			m.locations(n.Kids, &s)
@@ -166,8 +166,8 @@ const answer = "HTTP/1.1 200 OK\r\nServer: origin\r\nContent-Type: text/html\r\n
 	"Set-Cookie: a=b; Path=/\r\nContent-Length: 12\r\n\r\nfrom origin\n"
 
 func (m *importer) origins() {
-	for _, name := range slices.Sorted(maps.Keys(m.hosts)) {
-		m.res.Case.Origins = append(m.res.Case.Origins, casefile.Origin{Addr: m.hosts[name], Conns: [][]casefile.Step{{
+	for _, addr := range slices.Sorted(maps.Keys(m.plays)) {
+		m.res.Case.Origins = append(m.res.Case.Origins, casefile.Origin{Addr: addr, Conns: [][]casefile.Step{{
 			{Op: casefile.Recv, What: casefile.Request}, {Op: casefile.Send, Data: [][]byte{[]byte(answer)}}, {Op: casefile.Again}}}})
 	}
 }

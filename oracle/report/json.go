@@ -46,7 +46,7 @@ func (v *View) JSON() JSON {
 			Reference: around(m.Ref, m.At), Candidate: around(m.Cand, m.Pos)})
 	}
 	if len(v.Result.Mismatches) > 0 {
-		j.InPlay, j.Again = inPlay(v.Case, v.Result.Mismatches), v.Again
+		j.InPlay, j.Again = v.inPlay(), v.Again
 	}
 	return j
 }

@@ -22,7 +22,11 @@ var scaffold = []string{"events", "http", "server", "listen", "location", "worke
 // inPlay names the directives that may have had a part, with their lines: those
 // of the locations that the requests' paths lead to and of the levels around
 // them; all when that leaves none.
-func inPlay(c *casefile.Case, found []diff.Mismatch) string {
+func (v *View) inPlay() string {
+	c, found, place := v.Case, v.Result.Mismatches, v.Place
+	if place == nil {
+		place = func(line int) string { return fmt.Sprintf("nginx.conf:%d", line) }
+	}
 	f := c.File("nginx.conf")
 	if f == nil {
 		return ""
@@ -38,7 +42,7 @@ func inPlay(c *casefile.Case, found []diff.Mismatch) string {
 		for _, n := range list {
 			name := n.Name()
 			if !slices.Contains(scaffold, name) {
-				entry := fmt.Sprintf("%s (nginx.conf:%d)", name, n.Line)
+				entry := fmt.Sprintf("%s (%s)", name, place(n.Line))
 				all = append(all, entry)
 				if on {
 					near = append(near, entry)

@@ -23,6 +23,10 @@ type View struct {
 	Again  string // the command that shows it again
 	Word   string // the verdict's word, where it is not the result's own ("as recorded")
 	Note   string // what a person must know of an agreement: that little was compared
+	// Place names a line of nginx.conf; nil: "nginx.conf:LINE". Where a case was made of a person's own files, and is
+	// kept nowhere, its lines mean nothing to the person.
+	Place   func(line int) string
+	Unsaved bool // no line of the case's file is named
 }
 
 // Style is how a view is written.
@@ -53,7 +57,7 @@ func (v *View) Write(w io.Writer, st Style) {
 	for i := range v.Result.Mismatches {
 		v.mismatch(w, &v.Result.Mismatches[i], st)
 	}
-	play := inPlay(v.Case, v.Result.Mismatches)
+	play := v.inPlay()
 	if play == "" {
 		play = "nothing of nginx.conf"
 	}
@@ -163,6 +167,9 @@ func (v *View) led(m *diff.Mismatch, room int) string {
 		sent := casefile.Quote(bytes.Join(last.Data, nil))
 		if len(sent) > room {
 			sent = sent[:room] + "…"
+		}
+		if v.Unsaved {
+			return sent
 		}
 		return fmt.Sprintf("%s (line %d)", sent, last.Line)
 	}

@@ -133,12 +133,12 @@ func TestLinesKeepTheirWidth(t *testing.T) {
 // Only the location that the request leads to is in play, with what is around it.
 func TestInPlay(t *testing.T) {
 	v := view(t)
-	if got := inPlay(v.Case, mismatches()[1:2]); got != "proxy_pass (nginx.conf:5)" {
+	if got := (&View{Case: v.Case, Result: diff.Result{Mismatches: mismatches()[1:2]}}).inPlay(); got != "proxy_pass (nginx.conf:5)" {
 		t.Errorf("in play: %s", got)
 	}
 	d := v.Case.Clone()
 	d.File("nginx.conf").Data = []byte("events {")
-	if got := inPlay(d, nil); got != "" {
+	if got := (&View{Case: d}).inPlay(); got != "" {
 		t.Errorf("of a configuration that does not parse: %s", got)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"nginxoracle/oracle/casefile"
+	"nginxoracle/oracle/minimize/conftree"
 	"nginxoracle/oracle/observe"
 )
 
@@ -68,10 +69,14 @@ func Undone(c *casefile.Case, ref *observe.Observation) error {
 	return nil
 }
 
-// Wrong is Undone, and tells besides which origin is on an address that the server listens on.
+// Wrong is Undone, and tells besides which origin is on an address that the server listens on, and whether the server is told
+// to leave the foreground, where nothing is seen of it.
 func Wrong(c *casefile.Case, ref *observe.Observation) error {
 	if err := Undone(c, ref); err != nil {
 		return err
+	}
+	if f, n, _ := daemon(c); n != nil && len(n.Words) == 2 && strings.EqualFold(conftree.Value(n.Words[1]), "on") {
+		return &casefile.Error{File: c.Name, Line: f.Line + n.Line, Msg: "want no \"daemon on\": a server is watched in the foreground"}
 	}
 	for line := range strings.Lines(ref.Start.Text) {
 		_, rest, ok := strings.Cut(line, "bind() to ")

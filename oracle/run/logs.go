@@ -24,6 +24,8 @@ var (
 	errorLogs  = word{"error_log", regexp.MustCompile(`(?s)^.?\berror_log\s+"?([^\s;"']+)`)}
 	accessLogs = word{"access_log", regexp.MustCompile(`(?s)^.?\baccess_log\s+"?([^\s;"'$]+)`)}
 	daemonWord = word{"daemon", regexp.MustCompile(`^[\s;{}]?daemon\s`)}
+
+	includeWord = word{"include", regexp.MustCompile(`(?s)^[\s;{}]?include\s+["']?([^\s;"'$]+)`)}
 )
 
 // word is a directive's name and the pattern of it with its argument, from the byte before the name.

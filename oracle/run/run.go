@@ -174,7 +174,7 @@ func Boot(ctx context.Context, cell engine.Cell, c *casefile.Case, opt Options) 
 // arguments are the server's, the same for every target.
 func arguments(c *casefile.Case, globals string) []string {
 	args := []string{"-p", "/cell/", "-c", "/cell/nginx.conf", "-e", "/cell/" + DefaultErrorLog}
-	if !slices.ContainsFunc(configurations(c), daemonWord.in) {
+	if _, _, said := daemon(c); !said {
 		globals += "daemon off;"
 	}
 	if globals == "" {

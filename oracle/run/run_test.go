@@ -340,3 +340,31 @@ func TestTreeGrowsOlder(t *testing.T) {
 		}
 	}
 }
+
+// The word daemon keeps "daemon off;" from the command line only where it is a directive that is read.
+func TestDaemon(t *testing.T) {
+	for text, want := range map[string]struct {
+		said bool
+		line int // of the case, where it is wrong
+	}{
+		"-- nginx.conf --\n# the daemon is here\nevents {}\n":                                        {false, 0},
+		"-- nginx.conf --\nevents {}\n-- html/a --\nthe daemon on duty;\n":                           {false, 0},
+		"-- nginx.conf --\nevents {}\ndaemon off;\n":                                                 {true, 0},
+		"-- nginx.conf --\nevents {}\ndaemon on;\n":                                                  {true, 3},
+		"-- nginx.conf --\ninclude \"/cell/conf.d/*.conf\";\n-- conf.d/x.conf --\n\ndaemon\n  on;\n": {true, 5},
+		"-- nginx.conf --\ninclude x;\n-- x --\ninclude y;\n-- y --\ndaemon ON;\n":                   {true, 6},
+		"-- nginx.conf --\ndaemon off;\nhttp {\n":                                                    {true, 0},
+	} {
+		c := parse(t, text)
+		if _, _, said := daemon(c); said != want.said {
+			t.Errorf("%q: said %v, want %v", text, said, want.said)
+		}
+		line := 0
+		if e, ok := Wrong(c, &observe.Observation{}).(*casefile.Error); ok {
+			line = e.Line
+		}
+		if line != want.line {
+			t.Errorf("%q: wrong in line %d, want %d", text, line, want.line)
+		}
+	}
+}

@@ -80,10 +80,19 @@ func Parse(text []byte) ([]*Node, error) {
 	p := &parser{text: text, line: 1}
 	list, err := p.block(0)
 	if err != nil {
-		return nil, fmt.Errorf("configuration, line %d: %w", p.line, err)
+		return nil, &Error{Line: p.line, Err: err}
 	}
 	return list, nil
 }
+
+// Error says what is wrong with a text, and in which line.
+type Error struct {
+	Line int
+	Err  error
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("configuration, line %d: %v", e.Line, e.Err) }
+func (e *Error) Unwrap() error { return e.Err }
 
 type parser struct {
 	text []byte
