@@ -56,6 +56,9 @@ Exit code 0 means that cases can be run; 3 that they cannot, with the next step.
 				}
 				said[s] = true
 			})
+			if cmd.Context().Err() != nil {
+				return exit.Errorf(exit.Rig, "doctor: interrupted before all was tried")
+			}
 			code, text := d.verdict()
 			d.Code = int(code)
 			if o.JSON {

@@ -55,6 +55,9 @@ when a new finding is left.`,
 }
 
 func findings(cmd *cobra.Command, o *findingsOptions) error {
+	if o.Page == "" {
+		return exit.Errorf(exit.Usage, "findings: --page: want a file, got nothing")
+	}
 	if _, err := os.Stat(o.Corpus); err != nil {
 		return exit.Wrap(exit.Usage, fmt.Errorf("findings: %w (give --corpus)", err))
 	}

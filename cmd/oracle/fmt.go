@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"nginxoracle/oracle/casefile"
+	"nginxoracle/oracle/catalog"
 	"nginxoracle/oracle/exit"
 )
 
@@ -26,7 +27,9 @@ no noise in a review.`,
 				return exit.Wrap(exit.Usage, fmt.Errorf("fmt: %w", err))
 			}
 			for _, p := range paths {
-				if err := format(cmd, p); err != nil {
+				if err := format(cmd, p); noRoom(err) {
+					return exit.Wrap(exit.Rig, fmt.Errorf("fmt: %w", err))
+				} else if err != nil {
 					return exit.Wrap(exit.Usage, err)
 				}
 			}
@@ -48,11 +51,7 @@ func format(cmd *cobra.Command, path string) error {
 	if bytes.Equal(text, canonical) {
 		return nil
 	}
-	tmp := path + ".tmp"
-	if err := os.WriteFile(tmp, canonical, 0o644); err != nil {
-		return err
-	}
-	if err := os.Rename(tmp, path); err != nil {
+	if err := catalog.WriteFile(path, canonical); err != nil {
 		return err
 	}
 	fmt.Fprintln(cmd.OutOrStdout(), path)

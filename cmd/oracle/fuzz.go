@@ -73,6 +73,10 @@ same command goes on where it was.`,
 	return cmd
 }
 
+// maxJobs bounds what runs at the same time: each job has two cells of some processes and 64 MiB, and more than a few for
+// each core only wait for each other.
+const maxJobs = 64
+
 // A campaign of two jobs needs 150 MB. From memorySoft on the collector works harder; at memoryMost
 // something has gone wrong that the kernel would end less kindly.
 const (
@@ -81,8 +85,8 @@ const (
 )
 
 func fuzz(cmd *cobra.Command, o *fuzzOptions) error {
-	if o.Jobs < 1 || o.Units < 1 || o.Units > 100 || o.Wrong < 0 || o.Wrong > 99 {
-		return exit.Errorf(exit.Usage, "fuzz: want --jobs from 1, --units 1 to 100, --wrong 0 to 99")
+	if o.Jobs < 1 || o.Jobs > maxJobs || o.Units < 1 || o.Units > 100 || o.Wrong < 0 || o.Wrong > 99 {
+		return exit.Errorf(exit.Usage, "fuzz: want --jobs 1 to %d, --units 1 to 100, --wrong 0 to 99", maxJobs)
 	}
 	if o.Duration < 0 || o.Shrink < 0 || o.Drain < 0 {
 		return exit.Errorf(exit.Usage, "fuzz: want --duration, --shrink and --drain from 0")
@@ -167,6 +171,9 @@ func fuzz(cmd *cobra.Command, o *fuzzOptions) error {
 
 // fuzzOutputs checks what a campaign writes to.
 func fuzzOutputs(o *fuzzOptions) error {
+	if o.Corpus == "" {
+		return exit.Errorf(exit.Usage, "fuzz: --corpus: want a folder, got nothing")
+	}
 	for _, err := range []error{fill("fuzz", "--dir", o.Dir), fill("fuzz", "--corpus", o.Corpus), writeTo("fuzz", "--cpuprofile", o.Profile, nil), writeTo("fuzz", "--memprofile", o.MemProfile, nil)} {
 		if err != nil {
 			return err

@@ -20,6 +20,9 @@ image on an empty base. It prints the image's name.`,
 		Example: "  oracle image\n  oracle image --nginx 1.22",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := reference.Packaged(version); err != nil {
+				return exit.Errorf(exit.Usage, "image: --nginx: %w", err)
+			}
 			name, err := reference.BuildImage(cmd.Context(), version, func(s string) { fmt.Fprintln(cmd.ErrOrStderr(), s) })
 			if err != nil {
 				return exit.Errorf(exit.Rig, "image: %w", err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -71,8 +72,8 @@ if that differs from itself, the case is unstable and not a finding.`,
 
 func replay(cmd *cobra.Command, o *replayOptions, args []string) error {
 	began := time.Now()
-	if o.Jobs < 1 {
-		return exit.Errorf(exit.Usage, "replay: --jobs %d: want at least 1", o.Jobs)
+	if o.Jobs < 1 || o.Jobs > maxJobs {
+		return exit.Errorf(exit.Usage, "replay: --jobs %d: want 1 to %d", o.Jobs, maxJobs)
 	}
 	paths, err := findCases(args)
 	if err != nil {
@@ -153,6 +154,9 @@ func replay(cmd *cobra.Command, o *replayOptions, args []string) error {
 func findCases(args []string) ([]string, error) {
 	var paths []string
 	for _, a := range args {
+		if a == "" {
+			return nil, errors.New("want a file or a folder, got nothing")
+		}
 		st, err := os.Stat(a)
 		if err != nil {
 			return nil, err

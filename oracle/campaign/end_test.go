@@ -117,3 +117,17 @@ func TestInterruptedCampaignIsNoAgreement(t *testing.T) {
 		t.Errorf("code %v (%s) after %d batches, want %v and the word", sum.Code, sum.Why, sum.Batches, exit.Rig)
 	}
 }
+
+// A campaign that a signal ends before anything was compared does not lay it to the rig.
+func TestInterruptedAtOnce(t *testing.T) {
+	c, err := New((&rigged{t: t, dir: t.TempDir(), bug: "none"}).config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	sum, err := c.Run(ctx)
+	if err != nil || sum.Code != exit.Rig || sum.Why != "interrupted; so far: nothing compared" {
+		t.Errorf("got code %d, %q, %v", sum.Code, sum.Why, err)
+	}
+}

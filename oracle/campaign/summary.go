@@ -68,8 +68,11 @@ func (c *Campaign) summary() Summary {
 		s.Code, s.Why = exit.Refused, "the candidate refuses everything: nothing compared"
 	case none || len(c.errs) > 0:
 		s.Code, s.Why = exit.Rig, "the rig broke"
-		if len(c.errs) > 0 {
+		switch {
+		case len(c.errs) > 0:
 			s.Why += ": " + firstLine(c.errs[0].Error())
+		case c.interrupted:
+			s.Why = "nothing compared"
 		}
 	case c.stopped:
 		s.Code, s.Why = exit.Differ, "stopped at the first mismatch: "+c.pending[0].Core

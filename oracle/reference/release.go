@@ -37,3 +37,9 @@ func releaseOf(version string) (release, error) {
 	return release{}, fmt.Errorf("nginx %s is not among the versions that Debian's packages give (%s)",
 		version, strings.Join(have, ", "))
 }
+
+// Packaged tells why a version of nginx cannot be had as Debian's packages, which gives no other.
+func Packaged(version string) error {
+	_, err := releaseOf(version)
+	return err
+}
