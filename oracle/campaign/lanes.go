@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -83,7 +84,8 @@ func byUnit(o *observe.Observation) *observe.Observation {
 	}
 	sortLines(n.Errors, func(e observe.LogEntry) string { return e.Text })
 	n.Access = make(map[string][]byte, len(o.Access))
-	for name, data := range o.Access {
+	for _, name := range slices.Sorted(maps.Keys(o.Access)) { // numbers are given in this order
+		data := o.Access[name]
 		owner := unitOf(name)
 		var rest []string
 		for l := range strings.Lines(string(data)) {

@@ -84,3 +84,19 @@ func TestLinesOfNobodyBindNoConnection(t *testing.T) {
 		t.Errorf("a unit's line of another connection: %v", r)
 	}
 }
+
+// The same files in several logs of a unit are numbered alike, however often it is done.
+func TestNumbersOfSeveralLogs(t *testing.T) {
+	o := &observe.Observation{Access: map[string][]byte{}}
+	for _, n := range []string{"a", "b", "c", "d"} {
+		o.Access["logs/u01."+n] = fmt.Appendf(nil, "/body/000000000%d\n", n[0]-'a'+3)
+	}
+	for range 50 {
+		got := byUnit(o).Access
+		for _, n := range []string{"a", "b", "c", "d"} {
+			if want := fmt.Sprintf("/body/000000000%d\n", n[0]-'a'+1); string(got["logs/u01."+n]) != want {
+				t.Fatalf("log %s: %q, want %q", n, got["logs/u01."+n], want)
+			}
+		}
+	}
+}
