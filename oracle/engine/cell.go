@@ -267,6 +267,17 @@ func (c *cell) Asleep(ctx context.Context) (bool, error) {
 	return asleep, nil
 }
 
+// Freeze stops all processes of the server, or lets them go on. It obeys no context: a server that stands
+// still goes on again, whatever has ended meanwhile; the agent bounds the time.
+func (c *cell) Freeze(on bool) error {
+	req := &proto.Request{Op: proto.OpFreeze}
+	if on {
+		req.N = 1
+	}
+	_, _, err := c.call(context.Background(), req)
+	return err
+}
+
 // Close ends the cell and everything in it.
 func (c *cell) Close() error {
 	c.closing.Do(func() {

@@ -19,6 +19,9 @@ func KillTitled(ctx context.Context, c Cell, prefix string, sig int) (pid int, e
 // ProbeByAgent makes the agent answer probes, as where the oracle may not look into the cell.
 func ProbeByAgent(c Cell) { c.(*cell).remote = true }
 
+// Freeze stops the server, or lets it go on.
+func Freeze(c Cell, on bool) error { return c.(*cell).Freeze(on) }
+
 // ReadProc reads a file of the cell's /proc.
 func ReadProc(c Cell, name string) ([]byte, error) { return c.(*cell).prober.ReadProc(name) }
 

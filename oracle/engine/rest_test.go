@@ -180,3 +180,25 @@ func readable(t *testing.T, fd int) bool {
 	}
 	return n > 0
 }
+
+// A server that is frozen reads nothing, and goes on with what has come meanwhile.
+func TestFrozenServerReadsNothing(t *testing.T) {
+	eachKind(t, engine.Options{}, func(t *testing.T, c engine.Cell) {
+		s := start(t, c, "server { listen 127.0.0.1:8080; location / { return 200 hello; } }")
+		f := dial(t, c, "127.0.0.1:8080")
+		eventually(t, "rest", func() bool { return rest(t, c).Asleep })
+		if err := engine.Freeze(c, true); err != nil {
+			t.Fatal(err)
+		}
+		send(t, f, "GET / HTTP/1.0\r\n\r\n")
+		time.Sleep(20 * time.Millisecond) // more than enough for an answer
+		if readable(t, int(f.Fd())) {
+			t.Error("a frozen server has answered")
+		}
+		if err := engine.Freeze(c, false); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "an answer", func() bool { return readable(t, int(f.Fd())) })
+		stop(t, s)
+	})
+}

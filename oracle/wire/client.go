@@ -138,7 +138,9 @@ func (p *Player) calmOthers(ctx context.Context, c *conn) error {
 
 func (p *Player) send(ctx context.Context, c *conn, s *casefile.Step) error {
 	c.out = bytes.Join(s.Data, nil)
-	c.flush()
+	if err := p.first(c); err != nil {
+		return err
+	}
 	if len(c.out) == 0 {
 		return nil
 	}

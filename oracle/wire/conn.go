@@ -101,6 +101,24 @@ func (c *conn) flush() {
 	}
 }
 
+// oneSegment is how many bytes loopback carries at once: of more, the server can be awake, and see a
+// part, before the rest has been written. How much it finds at its first read would be chance.
+const oneSegment = 60 << 10
+
+// first writes what a send begins with: all that the kernel takes, in one piece for the server.
+func (p *Player) first(c *conn) (err error) {
+	cell, ok := p.cell.(freezer)
+	if len(c.out) <= oneSegment || !ok {
+		c.flush()
+		return nil
+	}
+	if err := cell.Freeze(true); err != nil {
+		return fmt.Errorf("write %d bytes at once: %w", len(c.out), err)
+	}
+	c.flush()
+	return cell.Freeze(false)
+}
+
 // note adds to what is worth showing of the connection, each thing once.
 func (c *conn) note(s string) {
 	if strings.Contains(c.rec.Note, s) {

@@ -85,6 +85,9 @@ func (p *Player) advance(c *conn, atRest bool) (moved bool, err error) {
 		case casefile.Send:
 			if !c.started {
 				c.out, c.started, c.early = bytes.Join(s.Data, nil), true, !c.whole
+				if err := p.first(c); err != nil {
+					return moved, err
+				}
 			}
 			c.flush()
 			if c.stalled = len(c.out) > 0; c.stalled {

@@ -33,6 +33,12 @@ type sleeper interface {
 	Asleep(ctx context.Context) (bool, error)
 }
 
+// freezer is what a cell may have besides: the server stands still while something is done that it
+// could otherwise see half of.
+type freezer interface {
+	Freeze(on bool) error
+}
+
 // glancer is what a cell may have besides: Probe without what does not change while many lanes play.
 type glancer interface {
 	Glance(ctx context.Context) (engine.Rest, error)

@@ -222,6 +222,8 @@ func (a *agent) do(req *proto.Request) (ans proto.Answer, fds []int, err error) 
 		fds, err = a.listenUnix(req.Addr)
 	case proto.OpProbe:
 		ans.Probe, err = a.probe(req)
+	case proto.OpFreeze:
+		err = freeze(req.N != 0)
 	case proto.OpKill:
 		ans.Pid, err = killTitled(req.Name, unix.Signal(req.N))
 	default:

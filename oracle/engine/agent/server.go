@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net/netip"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -22,14 +23,15 @@ import (
 // Times of starting and stopping a server. None decides a verdict: a server that
 // needs longer is reported as what it is.
 const (
-	startStep  = 500 * time.Microsecond // between two looks at a starting server
-	startSlow  = 5 * time.Millisecond   // as slow as looking may be for a limit to count
-	quitLimit  = 500 * time.Millisecond // for a graceful end
-	termLimit  = 2 * time.Second        // for a fast end
-	killLimit  = 5 * time.Second        // for the kernel to end a killed process
-	leftLimit  = 100 * time.Millisecond // for children to follow their parent
-	leftStep   = time.Millisecond
-	maxOutputs = 8 << 20 // bytes of a command's output that are handed out
+	startStep   = 500 * time.Microsecond // between two looks at a starting server
+	startSlow   = 5 * time.Millisecond   // as slow as looking may be for a limit to count
+	quitLimit   = 500 * time.Millisecond // for a graceful end
+	termLimit   = 2 * time.Second        // for a fast end
+	killLimit   = 5 * time.Second        // for the kernel to end a killed process
+	leftLimit   = 100 * time.Millisecond // for children to follow their parent
+	leftStep    = time.Millisecond
+	freezeLimit = time.Second // for all processes to stand still
+	maxOutputs  = 8 << 20     // bytes of a command's output that are handed out
 )
 
 // environment is what every server sees, the same in every kind of cell. The C library is asked for large
@@ -233,6 +235,45 @@ func (a *agent) killRest() (left []string, err error) {
 		}
 		time.Sleep(leftStep)
 	}
+}
+
+// freeze stops every process of the cell but the agent's own, and returns when none of them runs, or lets
+// them go on. A server notices nothing but that its waits are interrupted.
+func freeze(on bool) error {
+	sig := unix.SIGCONT
+	if on {
+		sig = unix.SIGSTOP
+	}
+	if err := unix.Kill(-1, sig); err != nil && err != unix.ESRCH {
+		return fmt.Errorf("freeze: %w", err)
+	}
+	if !on {
+		return nil
+	}
+	for end := time.Now().Add(freezeLimit); ; {
+		pids, err := others()
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(pids, runs) {
+			return nil
+		}
+		if time.Now().After(end) {
+			_ = unix.Kill(-1, unix.SIGCONT)
+			return fmt.Errorf("freeze: %v do not stop", pids)
+		}
+	}
+}
+
+// runs tells whether a process neither stands still nor has ended.
+func runs(pid int) bool {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	// The name, in parentheses, may hold anything.
+	i := bytes.LastIndexByte(b, ')')
+	return i+2 < len(b) && !bytes.ContainsAny(b[i+2:i+3], "TtZX")
 }
 
 // others lists the processes of the cell but the agent's own.

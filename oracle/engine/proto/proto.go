@@ -22,6 +22,7 @@ const (
 	OpDial    Op = "dial"    // Addr (unix:), N -> descriptors, connected
 	OpListen  Op = "listen"  // Addr (unix:) -> descriptor
 	OpProbe   Op = "probe"   // Mine -> Probe
+	OpFreeze  Op = "freeze"  // N: 1 = every process of the server stops, 0 = goes on
 	OpKill    Op = "kill"    // Args[0] a process title's prefix, N the signal: for tests and fault injection
 )
 
