@@ -119,6 +119,7 @@ func TestErrorsNameTheLine(t *testing.T) {
 		{"file under a link", conf + "-- a symlink=b --\n-- a/b --\n", `c:4: want a path below folders only, got "a/b" below "a", which is a link`},
 		{"long name", conf + "-- " + strings.Repeat("a", 256) + " --\n", `c:3: want a path of at most 1000 bytes, each part of at most 255`},
 		{"too large", conf + "-- a quoted --\n\"a\"*40000000\n-- b quoted --\n\"b\"*40000000\n", `c:5: want files of at most 60 MiB together, got more with "b"`},
+		{"too much written", conf + "-- do --\nwrite a \"a\"*40000000\nwrite b \"b\"*40000000\n", `c:5: want files of at most 60 MiB together, got more with what is written here`},
 		{"lanes", "# t\nlanes: unitz\n" + conf, `c:2: want "lanes: units", got "lanes: unitz"`},
 		{"do in lanes", "lanes: units\n" + conf + "-- do --\n", `c:4: want clients only in a case with "lanes: units"`},
 		{"clients", conf + "-- clients 1 --\n", `c:3: want a section such as "-- client 1 --" (or, for a file of that name, the name in quotes), got "clients 1"`},

@@ -53,6 +53,18 @@ func (p *parser) tree() error {
 			return p.at(f.Line, "want at most %d files, got one more", maxFiles)
 		}
 	}
+	for _, s := range p.c.Sections {
+		for i := range s.Steps {
+			if st := &s.Steps[i]; st.Op == Write {
+				for _, part := range st.Data {
+					size += len(part)
+				}
+				if size > maxTree {
+					return p.at(st.Line, "want files of at most %d MiB together, got more with what is written here", maxTree>>20)
+				}
+			}
+		}
+	}
 	return nil
 }
 

@@ -3,6 +3,7 @@ package importer
 import (
 	"fmt"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -86,14 +87,33 @@ func (m *importer) listen(n *conftree.Node, name string) error {
 	switch {
 	case host == "*" || err == nil && (a.IsUnspecified() || a.IsLoopback() && (a.Is4() || a == netip.IPv6Loopback())):
 		return nil
+	case err != nil && !hostName.MatchString(host):
+		return nil // nginx's own message is the better one
 	case host == "localhost":
 		host = "127.0.0.1"
 	default:
-		host = m.at("listen address", host, func(i int) string { return fmt.Sprintf("127.77.0.%d", i) })
+		host = m.at("listen address", host, func(i int) string { return fmt.Sprintf("127.77.%d.%d", i>>8&255, i&255) })
 	}
 	n.Words[1] = host + ":" + port
 	n.Words = slices.DeleteFunc(n.Words, func(w string) bool { return strings.HasPrefix(w, "ipv6only=") })
 	return nil
+}
+
+// hostName matches what may be a host's name, or an address of IPv4.
+var hostName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
+
+// upstream tells whether a text may be an upstream's address. One that cannot is left as it is: nginx has a message for it.
+func upstream(addr string) bool {
+	if path, ok := strings.CutPrefix(addr, "unix:"); ok {
+		return path != ""
+	}
+	host, port := addr, "80"
+	if i := strings.LastIndexByte(addr, ':'); i >= 0 && !strings.HasSuffix(addr, "]") {
+		host, port = addr[:i], addr[i+1:]
+	}
+	n, err := strconv.Atoi(port)
+	_, ip := netip.ParseAddr(strings.Trim(host, "[]"))
+	return err == nil && n > 0 && n <= 65535 && (ip == nil || hostName.MatchString(host))
 }
 
 // at is what stands for something that is listened on; make makes it out of a number.
@@ -145,7 +165,7 @@ func (m *importer) pass(n *conftree.Node) {
 		m.note("left as it is: %s %s names variables; no origin answers there", n.Name(), value)
 	case m.named[host] && !http:
 		m.note("%s %s: the origins of upstream %s speak plain HTTP: a 502 is compared", n.Name(), value, host)
-	case m.named[host]:
+	case m.named[host] || !upstream(host):
 	case http:
 		n.Words[1] = conftree.Quote(scheme + m.origin(host) + uri)
 	default:

@@ -89,7 +89,7 @@ func (m *importer) folder(n *conftree.Node, name string) error {
 			return err
 		}
 		if err != nil {
-			return &Refusal{File: name, Line: n.Line, Why: fmt.Sprintf("%s: %v", n.Name(), err)}
+			return &Refusal{File: name, Line: n.Line, Why: fmt.Sprintf("%s %s: %v", n.Name(), src, err)}
 		}
 		if count == 0 && m.res.Case.File(in) == nil {
 			m.res.Case.Files = append(m.res.Case.Files, casefile.File{Path: in, Dir: true})

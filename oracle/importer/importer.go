@@ -252,7 +252,7 @@ func (m *importer) adapt(list []*conftree.Node, parent, name string) ([]*conftre
 			if err := m.listen(n, name); err != nil {
 				return nil, err
 			}
-		case word == "server" && parent == "upstream" && len(n.Words) > 1:
+		case word == "server" && parent == "upstream" && len(n.Words) > 1 && upstream(conftree.Value(n.Words[1])):
 			n.Words[1] = m.origin(conftree.Value(n.Words[1]))
 		case passes[word] && len(n.Words) > 1:
 			m.pass(n)

@@ -20,7 +20,7 @@ func TestListen(t *testing.T) {
 		"[::]:80": "[::]:80 [::1]:80", "[::1]": "[::1] [::1]:80", "10.0.0.1": "127.77.0.1:80 127.77.0.1:80", "127.0.0.2:9000": "127.0.0.2:9000 127.0.0.2:9000",
 		"localhost:1024": "127.0.0.1:1024 127.0.0.1:1024", "example.org:80": "127.77.0.1:80 127.77.0.1:80", "[2001:db8::1]:80": "127.77.0.1:80 127.77.0.1:80",
 		"80-90": "80-90 127.0.0.1:80", "unix:/run/x": "unix:/cell/listen-1.sock unix:/cell/listen-1.sock",
-		"0": "refused", "x:99999": "refused", "90-80": "refused", "1:2:3": "127.77.0.1:3 127.77.0.1:3",
+		"0": "refused", "x:99999": "refused", "90-80": "refused", "1:2:3": "1:2:3 127.0.0.1:3",
 	} {
 		m := &importer{shown: map[string]bool{}, addrs: newAddrs()}
 		n := conftree.N("listen", in, "default_server")
@@ -48,6 +48,12 @@ func TestAddressesStayApart(t *testing.T) {
 		"proxy_pass http://unix:/cell/origin-2.sock:/b/;", "proxy_pass https://127.0.0.1:30007;", "fastcgi_pass 127.0.0.1:30008;", "server unix:/cell/origin-2.sock weight=2;"} {
 		if !strings.Contains(conf, want) {
 			t.Errorf("want %s in\n%s", want, conf)
+		}
+	}
+	wrong := imported(t, "http { upstream x { server \"\"; server a:99999; }\n server { listen; listen $x; location / { proxy_pass http://; } location /b { proxy_pass http://a:0; } } }")
+	for _, want := range []string{"server \"\";", "server a:99999;", "listen;", "listen $x;", "proxy_pass http://;", "proxy_pass http://a:0;"} {
+		if conf := string(wrong.Case.File("nginx.conf").Data); !strings.Contains(conf, want) {
+			t.Errorf("what nginx has a message for is left to it: want %s in\n%s", want, conf)
 		}
 	}
 	if len(c.Case.Origins) != 2 {

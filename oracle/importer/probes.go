@@ -37,7 +37,9 @@ func (m *importer) servers(top []*conftree.Node) (list []server) {
 			for _, k := range n.Kids {
 				switch k.Name() {
 				case "listen":
-					s.addrs = append(s.addrs, dial(conftree.Value(k.Words[1])))
+					if len(k.Words) > 1 { // nginx has a message for one that names nothing
+						s.addrs = append(s.addrs, dial(conftree.Value(k.Words[1])))
+					}
 				case "server_name":
 					for _, w := range k.Words[1:] {
 						s.hosts = append(s.hosts, hostOf(conftree.Value(w))...)
@@ -191,7 +193,12 @@ var variants = []struct {
 
 // probes writes the clients: all variants on one connection a path, and one that is fresh and closes.
 func (m *importer) probes(servers []server) {
-	id := 0
+	id, left := 0, 0
+	defer func() {
+		if left > 0 {
+			m.note("%d connections are made, %d more are not: names and paths of the last servers are not asked for", id, left)
+		}
+	}()
 	for _, s := range servers {
 		slices.Sort(s.paths)
 		s.paths = slices.Compact(s.paths)
@@ -201,7 +208,11 @@ func (m *importer) probes(servers []server) {
 		}
 		for i, p := range s.paths {
 			for j, host := range s.hosts {
-				if i > 0 && j > 0 || id >= maxConns { // every host is asked for one path, every path of the first
+				if i > 0 && j > 0 { // every host is asked for one path, every path of the first
+					continue
+				}
+				if id >= maxConns {
+					left++
 					continue
 				}
 				id++

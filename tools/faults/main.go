@@ -20,6 +20,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"nginxoracle/oracle/count"
 )
 
 func main() {
@@ -281,7 +283,7 @@ func (l *lab) settle(ctx context.Context) error {
 	// What was filed is real: every finding differs again.
 	out, err := exec.CommandContext(ctx, l.oracle, "replay", "--candidate", l.proxy, "--cell", l.cell, filepath.Join(l.dir, "corpus")).CombinedOutput()
 	var e *exec.ExitError
-	want := fmt.Sprintf("%d cases: %d differ", len(l.books.findings), len(l.books.findings))
+	want := fmt.Sprintf("%s: %d differ", count.Of(len(l.books.findings), "case"), len(l.books.findings))
 	if !errors.As(err, &e) || e.ExitCode() != 1 || !bytes.Contains(out, []byte(want)) {
 		return fmt.Errorf("replay of the findings: %v, want %q\n%s", err, want, tail(bytes.NewBuffer(out)))
 	}
