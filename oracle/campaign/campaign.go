@@ -86,7 +86,7 @@ type Campaign struct {
 	saved       time.Time // when a batch saved the state last
 	stop        func()    // ends the campaign
 	interrupted bool      // by who called Run
-	stopped     bool      // by a confirmed mismatch, see Config.StopAtFirst
+	stopped     *Stop     // by a confirmed mismatch, see Config.StopAtFirst
 	cut         bool      // jobs were told to end since they took too long
 	jobs        []job
 	triage      time.Duration // spent shrinking

@@ -82,7 +82,7 @@ func (c *Campaign) giveBack(p *pendingCase) {
 	defer c.mu.Unlock()
 	switch {
 	case slices.Contains(c.pending, p):
-	case c.stopped: // the first is the one that stopped the campaign
+	case c.stopped != nil: // the first is the one that stopped the campaign
 		c.pending = append(c.pending, p)
 	default:
 		c.pending = append([]*pendingCase{p}, c.pending...)

@@ -29,6 +29,7 @@ type pendingCase struct {
 	From  string // see gen.Unit.From
 	File  string
 	best  *casefile.Case // how far an earlier run had shrunk it
+	seen  time.Time      // when it differed; the zero time where an earlier run has seen it
 	crowd *crowd         // the batch it was seen in, in case it does not differ alone; in memory only
 }
 
@@ -44,6 +45,7 @@ func (c *Campaign) keep(p *pendingCase) {
 		return
 	}
 	c.cores[p.Core]++
+	p.seen = c.cfg.Now()
 	p.Case = p.Case.Clone()
 	p.Case.Meta = []casefile.Field{{Key: "seed", Value: p.Label}, {Key: "core", Value: p.Core}, {Key: "from", Value: p.from()}}
 	text := p.Case.Print()
@@ -216,8 +218,8 @@ func (c *Campaign) ends(p *pendingCase, rep triage.Report) bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.stopped {
-		c.stopped = true
+	if c.stopped == nil {
+		c.stopped = &Stop{Seen: p.seen.Sub(c.start), Sure: c.cfg.Now().Sub(c.start), Unit: p.Label, Core: rep.Signature.Core, File: p.File}
 		c.pending = append([]*pendingCase{p}, c.pending...)
 		c.stop()
 	}

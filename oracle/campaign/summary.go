@@ -37,6 +37,14 @@ type Summary struct {
 	Open    []Finding // those of this campaign that nobody has dealt with
 	Flags   string    // that name the targets, for the lines to paste: "" or " --candidate X"
 	Waiting []string  // pending cases that nobody looked at yet
+	Stopped *Stop     `json:",omitempty"` // what ended a campaign that ends at the first mismatch
+}
+
+// Stop is the mismatch that ended a campaign: when its unit differed, counted from the campaign's start, and when
+// it was sure that it does so again.
+type Stop struct {
+	Seen, Sure       time.Duration
+	Unit, Core, File string
 }
 
 func (c *Campaign) snapshot() Snapshot {
@@ -55,7 +63,7 @@ func clone(m map[string]int) map[string]int {
 }
 
 func (c *Campaign) summary() Summary {
-	s := Summary{Snapshot: c.snapshot(), Dir: c.cfg.Dir}
+	s := Summary{Snapshot: c.snapshot(), Dir: c.cfg.Dir, Stopped: c.stopped}
 	for _, p := range c.pending {
 		s.Waiting = append(s.Waiting, p.File)
 	}
@@ -74,7 +82,7 @@ func (c *Campaign) summary() Summary {
 		case c.interrupted:
 			s.Why = "nothing compared"
 		}
-	case c.stopped:
+	case c.stopped != nil:
 		s.Code, s.Why = exit.Differ, "stopped at the first mismatch: "+c.pending[0].Core
 	case now.CompanyAgain > 0:
 		s.Code, s.Why = exit.Differ, fmt.Sprintf("%s; %s in company only, again and again", count.Of(open, "finding"), count.Of(now.CompanyAgain, "unit differs", "units differ"))

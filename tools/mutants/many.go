@@ -16,7 +16,11 @@ var subtle = map[string]bool{"boundary": true, "off-by-one": true, "constant": t
 // many builds one proxy with n small changes, each in a file of its own, and beside it the same with
 // coverage counters: a server to measure the search on (oracle fuzz --compare-feedback).
 func many(ctx context.Context, repo, into string, n int, seed uint64) error {
-	all, err := sites(repo, mutated)
+	files, err := sources(ctx, repo)
+	if err != nil {
+		return err
+	}
+	all, err := sites(repo, files)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,11 +48,36 @@ type visitor struct {
 
 func (v *visitor) add(kind string, from, to token.Pos, repl string) {
 	s, e := v.fset.Position(from).Offset, v.fset.Position(to).Offset
-	v.out = append(v.out, Mutant{Kind: kind, File: v.file, Line: v.fset.Position(from).Line, Start: s, End: e, Old: string(v.src[s:e]), New: repl})
+	m := Mutant{Kind: kind, File: v.file, Line: v.fset.Position(from).Line, Start: s, End: e, Old: string(v.src[s:e]), New: repl}
+	if !slices.ContainsFunc(v.out, func(o Mutant) bool { return o.Start == s && o.End == e && o.New == repl }) { // the first kind has it
+		v.out = append(v.out, m)
+	}
 }
 
 func (v *visitor) text(n ast.Node) string {
 	return string(v.src[v.fset.Position(n.Pos()).Offset:v.fset.Position(n.End()).Offset])
+}
+
+// headerText is what a statement has that writes or takes a header field; stateText names what a machine's
+// state is kept in.
+var (
+	headerText = regexp.MustCompile(`(?i)header|field|: "|\\r\\n`)
+	stateText  = regexp.MustCompile(`(?i)(^|\.)(state|step|phase|next|handler|read|write)$`)
+)
+
+// drop takes a statement's effect away and leaves what it mentions used, so that the rest still compiles
+// where it can.
+func (v *visitor) drop(kind string, s ast.Stmt) {
+	switch s := s.(type) {
+	case *ast.ExprStmt:
+		if _, ok := s.X.(*ast.CallExpr); ok {
+			v.add(kind, s.Pos(), s.End(), "{}")
+		}
+	case *ast.AssignStmt:
+		if len(s.Lhs) == 1 && len(s.Rhs) == 1 {
+			v.add(kind, s.Rhs[0].Pos(), s.Rhs[0].End(), v.text(s.Lhs[0]))
+		}
+	}
 }
 
 // kinds is the table of mutation kinds: each looks at one node and adds what it would change.
@@ -93,17 +119,25 @@ var kinds = []struct {
 			}
 		}
 	}},
+	{"dropped-header", func(v *visitor, name string, n ast.Node) {
+		if s, ok := n.(ast.Stmt); ok && movable(s) && headerText.MatchString(v.text(s)) {
+			v.drop(name, s)
+		}
+	}},
+	{"skipped-state", func(v *visitor, name string, n ast.Node) {
+		if s, ok := n.(*ast.AssignStmt); ok && s.Tok == token.ASSIGN && len(s.Lhs) == 1 && stateText.MatchString(v.text(s.Lhs[0])) {
+			v.drop(name, s)
+		}
+	}},
 	{"dropped-call", func(v *visitor, name string, n ast.Node) {
 		if s, ok := n.(*ast.ExprStmt); ok {
-			if _, ok := s.X.(*ast.CallExpr); ok {
-				v.add(name, s.Pos(), s.End(), "{}")
-			}
+			v.drop(name, s)
 		}
 	}},
 	{"dropped-assignment", func(v *visitor, name string, n ast.Node) {
 		if s, ok := n.(*ast.AssignStmt); ok && s.Tok == token.ASSIGN && len(s.Lhs) == 1 {
 			if _, ok := s.Lhs[0].(*ast.SelectorExpr); ok {
-				v.add(name, s.Rhs[0].Pos(), s.Rhs[0].End(), v.text(s.Lhs[0]))
+				v.drop(name, s)
 			}
 		}
 	}},
@@ -157,29 +191,19 @@ func swapOp(to map[token.Token]string) func(*visitor, string, ast.Node) {
 	}
 }
 
-// sites lists every mutant of the folders' Go files, tests and generated tables aside.
-func sites(repo string, folders []string) ([]Mutant, error) {
+// sites lists every mutant of source files, in their order.
+func sites(repo string, files []string) ([]Mutant, error) {
 	var all []Mutant
-	for _, folder := range folders {
-		err := filepath.WalkDir(filepath.Join(repo, folder), func(path string, d os.DirEntry, err error) error {
-			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-				return err
-			}
-			src, err := os.ReadFile(path)
-			if err != nil {
-				return err
-			}
-			rel, err := filepath.Rel(repo, path)
-			if err != nil {
-				return err
-			}
-			found, err := inFile(rel, src)
-			all = append(all, found...)
-			return err
-		})
+	for _, name := range files {
+		src, err := os.ReadFile(filepath.Join(repo, name))
 		if err != nil {
 			return nil, err
 		}
+		found, err := inFile(name, src)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
 	}
 	return all, nil
 }

@@ -17,6 +17,8 @@ func f(a, b int, s []byte) bool {
 		fmt.Println(string(s[1:a]))
 	}
 	x.y = b
+	r.state = b
+	c.writeHeader(a)
 	switch a {
 	case 1:
 		b = a - 1
