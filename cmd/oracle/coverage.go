@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"nginxoracle/fuzz/gen"
 	"nginxoracle/fuzz/grammar"
 	"nginxoracle/oracle/campaign"
 	"nginxoracle/oracle/engine"
@@ -29,7 +30,8 @@ func newCoverage(o *options) *cobra.Command {
 		Long: `coverage asks the candidate's own binary which of nginx 1.26.3's directives it
 supports: by its --directives option where it has one, else (and with --probe) by
 testing one small configuration for each directive. Which variables it has is always
-found by testing. Beside the directives stands what the generator's grammar reaches.`,
+found by testing. Beside them stands what campaigns have of them; --all says why
+not.`,
 		Example: "  oracle coverage\n  oracle coverage --all\n  oracle coverage --candidate nginx --probe",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, args []string) error { return coverage(cmd, co) },
@@ -44,12 +46,15 @@ type covered struct {
 	Name, Module, Stage string
 	Supported           bool
 	Generated           bool
+	Aside               string `json:",omitempty"` // why campaigns do not have it
 }
 
 // coveredVariable is one variable's row; a name with a trailing _ stands for a family.
 type coveredVariable struct {
 	Name, Module string
 	Supported    bool
+	Generated    bool
+	Aside        string `json:",omitempty"`
 }
 
 func coverage(cmd *cobra.Command, o *coverageOptions) error {
@@ -83,9 +88,12 @@ func coverage(cmd *cobra.Command, o *coverageOptions) error {
 		if err != nil {
 			return exit.Wrap(exit.Rig, fmt.Errorf("coverage: %s: %w", d.Name, err))
 		}
-		_, gen := tab.Row(d.Name)
-		gen = gen && !strings.Contains(d.Module, "_stream") && !strings.Contains(d.Module, "_mail")
-		rows = append(rows, covered{d.Name, d.Module, d.Stage, ok, gen})
+		here := !strings.Contains(d.Module, "_stream") && !strings.Contains(d.Module, "_mail")
+		r := covered{Name: d.Name, Module: d.Module, Stage: d.Stage, Supported: ok, Generated: here && gen.Makes(tab, d.Name)}
+		if here {
+			r.Aside = gen.Aside[d.Name]
+		}
+		rows = append(rows, r)
 	}
 	hasVar, err := supportedVariables(cmd.Context(), cell, tab.AllVars)
 	if err != nil {
@@ -93,7 +101,11 @@ func coverage(cmd *cobra.Command, o *coverageOptions) error {
 	}
 	vars := make([]coveredVariable, len(tab.AllVars))
 	for i, v := range tab.AllVars {
-		vars[i] = coveredVariable{v.Name, v.Module, hasVar[v]}
+		here := !strings.Contains(v.Module, "_stream")
+		vars[i] = coveredVariable{Name: v.Name, Module: v.Module, Supported: hasVar[v], Generated: here && gen.MakesVariable(v.Name)}
+		if here {
+			vars[i].Aside = gen.AsideVariables[v.Name]
+		}
 	}
 	if o.JSON {
 		if err := printJSON(cmd.OutOrStdout(), map[string]any{"directives": rows, "variables": vars}); err != nil {
@@ -127,18 +139,14 @@ func printCoverage(cmd *cobra.Command, o *coverageOptions, rows []covered, vars 
 	w := cmd.OutOrStdout()
 	if o.All {
 		for _, r := range rows {
-			gen := ""
-			if r.Generated {
-				gen = "generated"
-			}
-			fmt.Fprintf(w, "%-34s %-36s %-10s %s\n", r.Name, r.Module, supportWord(r.Supported), gen)
+			fmt.Fprintf(w, "%-34s %-36s %-10s %s\n", r.Name, r.Module, supportWord(r.Supported), madeWord(r.Generated, r.Aside))
 		}
 		for _, v := range vars {
-			fmt.Fprintf(w, "%-34s %-36s %s\n", "$"+v.Name, v.Module, supportWord(v.Supported))
+			fmt.Fprintf(w, "%-34s %-36s %-10s %s\n", "$"+v.Name, v.Module, supportWord(v.Supported), madeWord(v.Generated, v.Aside))
 		}
 		return
 	}
-	type total struct{ all, supported, generated, vars, supportedVars int }
+	type total struct{ all, supported, generated, vars, supportedVars, generatedVars int }
 	by := map[string]*total{}
 	of := func(module string) *total {
 		if by[module] == nil {
@@ -151,6 +159,9 @@ func printCoverage(cmd *cobra.Command, o *coverageOptions, rows []covered, vars 
 		t.vars++
 		if v.Supported {
 			t.supportedVars++
+		}
+		if v.Generated {
+			t.generatedVars++
 		}
 	}
 	for _, r := range rows {
@@ -168,11 +179,22 @@ func printCoverage(cmd *cobra.Command, o *coverageOptions, rows []covered, vars 
 		names = append(names, n)
 	}
 	sort.Strings(names)
-	fmt.Fprintf(w, "%-36s %10s %10s %10s %10s %10s\n", "module", "directives", "supported", "generated", "variables", "supported")
+	fmt.Fprintf(w, "%-36s %10s %10s %10s %10s %10s %10s\n", "module", "directives", "supported", "generated", "variables", "supported", "generated")
 	for _, n := range names {
 		t := by[n]
-		fmt.Fprintf(w, "%-36s %10d %10d %10d %10d %10d\n", n, t.all, t.supported, t.generated, t.vars, t.supportedVars)
+		fmt.Fprintf(w, "%-36s %10d %10d %10d %10d %10d %10d\n", n, t.all, t.supported, t.generated, t.vars, t.supportedVars, t.generatedVars)
 	}
+}
+
+// madeWord tells whether campaigns have something, or why they do not.
+func madeWord(generated bool, aside string) string {
+	switch {
+	case generated:
+		return "generated"
+	case aside != "":
+		return "not in campaigns: " + aside
+	}
+	return ""
 }
 
 func supportWord(yes bool) string {

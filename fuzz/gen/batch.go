@@ -38,7 +38,7 @@ type Batch struct {
 // Options steer the generator beside the seed.
 type Options struct {
 	Units int               // units in a batch; at most MaxUnits
-	Known func(string) bool // directives that may be used; nil: all of the grammar's
+	Known func(string) bool // what may be used, a directive's name or with its arguments; nil: all of the grammar's
 }
 
 // Generator makes batches. It is used by one goroutine at a time.
@@ -118,24 +118,11 @@ func (g *Generator) head(r *rnd) Head {
 		h.Main = append(h.Main, u.dir("pcre_jit", u.pick("on", "off")))
 	}
 	events := conftree.B([]string{"events"}, u.dir("worker_connections", "2048"))
-	if r.pct(15) {
-		u.put(events, "multi_accept", "on")
-	}
-	if r.pct(15) {
-		u.put(events, "accept_mutex", "on")
-	}
-	for _, d := range [][]string{{"lock_file", "logs/x.lock"}, {"worker_priority", "0", "5"}, {"worker_rlimit_core", "0", "1m"}, {"working_directory", "/cell"}, {"worker_cpu_affinity", "auto"}} {
-		if r.pct(4) && u.ok(d[0]) {
-			h.Main = append(h.Main, u.dir(d[0], u.pick(d[1:]...)))
-		}
-	}
-	for _, d := range [][]string{{"epoll_events", "1", "2", "512"}, {"worker_aio_requests", "1", "32"}} {
-		if r.pct(6) {
-			u.put(events, d[0], u.pick(d[1:]...))
-		}
-	}
+	h.Main = append(h.Main, u.some(mainOnes).Kids...)
+	events.Add(u.some(eventsOnes).Kids...)
 	h.Main = append(h.Main, events)
-	http := conftree.B([]string{"http"})
+	http := u.some(httpOnes)
+	u.put(http, "limit_req_log_level", u.pick("info", "notice")) // see fLimitReq
 	if r.pct(50) {
 		t := conftree.B([]string{"types"}, u.dir("text/html", "html htm"), u.dir("text/plain", "txt"), u.dir("application/octet-stream", "bin"))
 		if u.ok("types") {
@@ -143,7 +130,7 @@ func (g *Generator) head(r *rnd) Head {
 		}
 	}
 	u.put(http, "access_log", u.pick("off", "logs/access.log"))
-	u.sprinkle(http, "http", &server{port: listenPort, hosts: []string{"localhost"}}, 5)
+	u.sprinkle(http, "http", &server{port: listenPort, hosts: []string{"localhost"}}, 10)
 	for _, n := range http.Kids {
 		if !strings.Contains(strings.Join(n.Words, " "), "u00_") { // a variable of a unit that may be dropped
 			for i, w := range n.Words { // what all units inherit is no unit's own
@@ -153,6 +140,47 @@ func (g *Generator) head(r *rnd) Head {
 		}
 	}
 	return h
+}
+
+// What a head may have, beside what is sprinkled: how often of 100, the name, and the forms of its arguments.
+type headOne struct {
+	pct   int
+	name  string
+	forms []string
+}
+
+var (
+	mainOnes = []headOne{
+		{4, "lock_file", []string{"logs/x.lock"}}, {4, "worker_priority", []string{"0", "5"}}, {4, "worker_rlimit_core", []string{"0", "1m"}},
+		{4, "working_directory", []string{"/cell"}}, {4, "worker_cpu_affinity", []string{"auto", "01", "auto 01"}},
+		{6, "user", []string{"root", "www-data", "www-data www-data", "nobody nogroup", "www-data root"}},
+		{4, "worker_rlimit_nofile", []string{"4096", "10000"}}, {4, "worker_shutdown_timeout", []string{"10s", "1m"}}, {4, "worker_processes", []string{"1"}},
+		{4, "env", []string{"TZ", "PATH=/x", "ALL=a=b"}}, {3, "master_process", []string{"on"}}, {3, "pid", []string{"logs/x.pid"}},
+		{8, "thread_pool", []string{"all threads=1", "default threads=2 max_queue=0", "x threads=32 max_queue=65536", "default threads=4 max_queue=1"}},
+	}
+	eventsOnes = []headOne{
+		{15, "multi_accept", []string{"on"}}, {15, "accept_mutex", []string{"on"}}, {6, "epoll_events", []string{"1", "2", "512"}},
+		{6, "worker_aio_requests", []string{"1", "32"}}, {5, "use", []string{"epoll"}}, {4, "accept_mutex_delay", []string{"1s", "30s"}},
+		{4, "debug_connection", []string{"10.0.0.1", "192.168.0.0/16", "::1", "unix:"}},
+	}
+	httpOnes = []headOne{
+		{4, "server_names_hash_bucket_size", []string{"128", "256"}}, {4, "server_names_hash_max_size", []string{"512", "1024", "4096"}},
+		{4, "variables_hash_bucket_size", []string{"64", "128"}}, {4, "variables_hash_max_size", []string{"1024", "2048"}},
+		{4, "map_hash_bucket_size", []string{"64", "128"}}, {4, "map_hash_max_size", []string{"1024", "2048"}},
+		{4, "open_log_file_cache", []string{"off", "max=10", "max=1 inactive=20s valid=60s min_uses=2"}},
+		{6, "limit_conn_log_level", []string{"info", "warn"}},
+	}
+)
+
+// some is a block with some of a list.
+func (u *unit) some(list []headOne) *conftree.Node {
+	b := conftree.B([]string{"http"})
+	for _, o := range list {
+		if u.pct(o.pct) {
+			u.put(b, o.name, u.pick(o.forms...))
+		}
+	}
+	return b
 }
 
 // markers part a unit's text from what it inherits; Split looks for them.

@@ -41,6 +41,7 @@ func (u *unit) makeClients() {
 			u.clients[i-1].Steps, c.Steps = apart(u.clients[i-1].Steps), append([]casefile.Step{step(casefile.Settle)}, apart(c.Steps)...)
 		}
 	}
+	u.ownOnes()
 }
 
 // apart waits after every write.

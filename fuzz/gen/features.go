@@ -57,6 +57,14 @@ func init() {
 		{"mirror", 2, []string{"location", "mirror"}, (*unit).fMirror},
 		{"gzip", 4, []string{"location", "gzip"}, (*unit).fGzip},
 		{"handlers", 1, []string{"location", "empty_gif"}, (*unit).fHandlers},
+		{"limit-req", 3, []string{"location", "limit_req", "limit_req_zone"}, (*unit).fLimitReq},
+		{"limit-conn", 3, []string{"location", "limit_conn", "limit_conn_zone"}, (*unit).fLimitConn},
+		{"balance", 4, []string{"location", "proxy_pass", "upstream"}, (*unit).fBalance},
+		{"buffers", 3, []string{"location", "proxy_pass", "proxy_buffer_size", "proxy_buffers"}, (*unit).fBuffers},
+		{"store", 1, []string{"location", "proxy_pass", "proxy_store"}, (*unit).fStore},
+		{"include", 2, []string{"location", "include"}, (*unit).fInclude},
+		{"log-path", 1, []string{"location", "access_log"}, (*unit).fLogPath},
+		{"file-cache", 2, []string{"location", "open_file_cache"}, (*unit).fFileCache},
 		{"proxy-refused", 2, []string{"location", "proxy_pass"}, (*unit).fRefused},
 	}
 }

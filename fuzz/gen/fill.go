@@ -24,18 +24,29 @@ var stable = []string{
 	"upstream_response_length", "upstream_bytes_received", "upstream_bytes_sent", "proxy_host", "proxy_port",
 	"proxy_add_x_forwarded_for", "upstream_trailer_x_a", "request_body_file", "proxy_protocol_addr",
 	"hostname", "proxy_protocol_port", "proxy_protocol_server_addr", "proxy_protocol_server_port", "proxy_protocol_tlv_authority", "realip_remote_addr",
-	"proxy_internal_body_length", "proxy_internal_chunked",
+	"proxy_internal_body_length", "proxy_internal_chunked", "gzip_ratio",
 }
+
+// seldom are variables that say little here: connections without TLS have only empty ones.
+var seldom = []string{"limit_conn_status", "limit_req_status", "http2", "http3", "ssl_alpn_protocol", "ssl_cipher", "ssl_ciphers", "ssl_client_cert",
+	"ssl_client_escaped_cert", "ssl_client_fingerprint", "ssl_client_i_dn", "ssl_client_i_dn_legacy", "ssl_client_raw_cert", "ssl_client_s_dn",
+	"ssl_client_s_dn_legacy", "ssl_client_serial", "ssl_client_v_end", "ssl_client_v_remain", "ssl_client_v_start", "ssl_client_verify", "ssl_curve",
+	"ssl_curves", "ssl_early_data", "ssl_protocol", "ssl_server_name", "ssl_session_id", "ssl_session_reused", "upstream_cache_etag",
+	"upstream_cache_last_modified", "upstream_cache_status"}
 
 // volatile are variables whose value has a form and no more. They are put into access logs now and
 // then, where a mask checks the form. What counts connections in the whole server and what the kernel
 // measures of a connection (connections_*, tcpinfo_*) has no value that two runs share.
-var volatile = []string{"connection", "connection_time", "msec", "pid", "realip_remote_port", "remote_port", "request_id", "request_time", "time_iso8601", "time_local"}
+var volatile = []string{"connection", "connection_time", "msec", "pid", "realip_remote_port", "remote_port", "request_id", "request_time", "time_iso8601", "time_local",
+	"upstream_connect_time", "upstream_header_time", "upstream_response_time"}
 
 // variable names one, with its dollar sign.
 func (u *unit) variable() string {
 	if len(u.vars) > 0 && u.pct(30) {
 		return "$" + pickOf(u.rnd, u.vars)
+	}
+	if u.pct(4) {
+		return "$" + u.pick(seldom...)
 	}
 	return "$" + u.pick(stable...)
 }

@@ -230,8 +230,22 @@ func (u *unit) fGzip() {
 		u.put(n, "try_files", u.pick("$uri /a.txt", "/big.bin /index.html", "$uri/ /dir/c.txt"))
 	}
 	u.sprinkle(n, "location", s, 3)
-	for range 2 {
-		t := u.hit(s, p+u.suffix(""))
+	uris := []string{p + u.suffix(""), p + u.suffix("")}
+	if _, ok := u.byPath["u00/html/noise.txt"]; u.pct(30) && !ok {
+		// What does not become smaller fills buffers that are too few.
+		u.file("u00/html/noise.txt", string(u.randomBytes([]int{500, 1500, 5000, 12000}[u.n(4)])), 0, 0)
+		m := u.location(s, s.node, "=", "/noise.txt")
+		if m != nil {
+			m.Add(u.dir("gzip", "on"))
+			u.put(m, "root", "u00/html")
+			u.put(m, "gzip_types", "*")
+			u.put(m, "gzip_buffers", u.pick("1 512", "2 512", "2 1k", "4 100", "32 4k"))
+			u.sprinkle(m, "location", s, 2)
+			uris = append(uris, "/noise.txt")
+		}
+	}
+	for _, uri := range uris {
+		t := u.hit(s, uri)
 		t.headers = append(t.headers, "Accept-Encoding: "+u.pick("gzip", "gzip", "gzip;q=0.001", "gzip;q=0", "gzip;q=1.0, deflate", "deflate,  gzip", "x-gzip", "*", "gzip;q=2", "gzip ;q=0.5"))
 	}
 }

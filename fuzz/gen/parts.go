@@ -1,6 +1,8 @@
 package gen
 
 import (
+	"strings"
+
 	"nginxoracle/oracle/casefile"
 	"nginxoracle/oracle/minimize/conftree"
 )
@@ -17,7 +19,7 @@ func (g *Generator) Directive(seed, index uint64, context string) (n *conftree.N
 		}
 		row := pickOf(r, rows)
 		n = u.dir(row.Name, u.fill(r.pick(row.Forms...), &server{port: listenPort, hosts: []string{"localhost"}}))
-		if len(u.vars) > 0 { // needs a variable that the unit does not have
+		if len(u.vars) > 0 || !u.ok(strings.Join(n.Words, " ")) { // needs a variable that the unit does not have, or is refused
 			n = nil
 		}
 	})
@@ -34,7 +36,7 @@ func (g *Generator) Again(seed, index uint64, name string) (n *conftree.Node) {
 	seeded(seed, index, func(r *rnd) {
 		u := &unit{rnd: r, w: g.w}
 		n = u.dir(name, u.fill(r.pick(row.Forms...), &server{port: listenPort, hosts: []string{"localhost"}}))
-		if len(u.vars) > 0 { // needs a variable that the unit does not have
+		if len(u.vars) > 0 || !u.ok(strings.Join(n.Words, " ")) { // needs a variable that the unit does not have, or is refused
 			n = nil
 		}
 	})

@@ -131,7 +131,7 @@ func (u *unit) sprinkleProxy(n *conftree.Node, s *server, k int) {
 			if row.Name == "proxy_redirect" && u.pct(20) && !strings.Contains(strings.Join(n.Kids[0].Words, " "), "$") {
 				form = "default"
 			}
-			n.Add(u.dir(row.Name, form))
+			u.add(n, u.dir(row.Name, form))
 			break
 		}
 	}

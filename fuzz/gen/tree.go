@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
+	"strings"
 	"time"
 
 	"nginxoracle/oracle/casefile"
@@ -74,6 +75,9 @@ func (u *unit) fileTargets(s *server) {
 	for range u.in(1, 3) {
 		i := u.n(len(u.files))
 		f := u.files[i]
+		if !strings.HasPrefix(f.Path, "u00/html") {
+			continue
+		}
 		path := f.Path[len("u00/html"):]
 		if f.Dir {
 			u.hit(s, escape(path))

@@ -35,7 +35,9 @@ type unit struct {
 	named     []string
 	formats   int
 	buffered  string // the parameters of the unit's log that buffer it
-	timers    int    // how many clients may still wait for a short timer
+	zones     int    // for limits
+	own       []ownClients
+	timers    int // how many clients may still wait for a short timer
 }
 
 // world is what units share: tables, and rows by context.
@@ -108,7 +110,7 @@ func (u *unit) dir(name, args string) *conftree.Node {
 // put adds name args to a block unless the directive is not known to the candidate.
 func (u *unit) put(n *conftree.Node, name, args string) {
 	if u.ok(name) {
-		n.Add(u.dir(name, args))
+		u.add(n, u.dir(name, args))
 	}
 }
 
@@ -118,7 +120,7 @@ func Duplicates(name string) bool {
 	switch name {
 	case "add_header", "add_trailer", "allow", "deny", "set", "error_page", "proxy_set_header", "proxy_hide_header",
 		"proxy_pass_header", "proxy_redirect", "rewrite", "sub_filter", "set_real_ip_from", "return", "break", "access_log", "error_log", "if", "location",
-		"index":
+		"index", "limit_conn", "limit_req":
 		return true
 	}
 	return false
@@ -143,7 +145,14 @@ func (u *unit) sprinkle(n *conftree.Node, ctx string, srv *server, k int) {
 			continue
 		}
 		have[row.Name] = true
-		n.Add(u.dir(row.Name, u.fill(u.pick(row.Forms...), srv)))
+		u.add(n, u.dir(row.Name, u.fill(u.pick(row.Forms...), srv)))
+	}
+}
+
+// add puts a directive into a block unless the candidate refuses its arguments.
+func (u *unit) add(n, d *conftree.Node) {
+	if u.ok(strings.Join(d.Words, " ")) {
+		n.Add(d)
 	}
 }
 
@@ -325,7 +334,7 @@ func (u *unit) accessLog() string {
 	for range u.in(1, 3) {
 		parts = append(parts, u.text(true))
 	}
-	if u.pct(2) {
+	if u.pct(4) {
 		parts = append(parts, `" $`+u.pick(volatile...)+`"`)
 	}
 	u.http = append(u.http, u.dir("log_format", name+" "+u.pick("", "", "escape=json ", "escape=none ", "escape=default ")+strings.Join(parts, " ")))

@@ -15,6 +15,7 @@ import (
 	"nginxoracle/fuzz/mutate"
 	"nginxoracle/oracle/casefile"
 	"nginxoracle/oracle/diff"
+	"nginxoracle/oracle/minimize/conftree"
 	"nginxoracle/oracle/observe"
 	"nginxoracle/oracle/run"
 	"nginxoracle/oracle/triage"
@@ -68,7 +69,9 @@ func (c *Campaign) runBatch(ctx context.Context, rig *cells, g *gen.Generator, n
 	err = c.stage("sieve", func() (err error) {
 		if b, bad, err = c.sieve(ctx, rig, whole); err != nil {
 			b = whole
+			return broken(ctx, err)
 		}
+		b, err = c.sieveRefused(ctx, rig, b)
 		return broken(ctx, err)
 	})
 	if err != nil || ctx.Err() != nil {
@@ -99,9 +102,7 @@ func (c *Campaign) runBatch(ctx context.Context, rig *cells, g *gen.Generator, n
 			s.stages("candidate", cand)
 		})
 		if m := notSupported.FindStringSubmatch(diagnostics(cand)); m != nil && notSupported.FindString(diagnostics(ref)) == "" {
-			name, _, _ := strings.Cut(m[1], " ") // "directio 4m": a value that is refused
-			c.refuse(name)
-			b = without(b, name)
+			b = c.refused(b, m[1])
 			continue
 		}
 		text := diagnostics(ref)
@@ -145,28 +146,38 @@ func (c *Campaign) runBatch(ctx context.Context, rig *cells, g *gen.Generator, n
 	return nil
 }
 
-// without leaves out the units that use a directive that the candidate refuses.
-func without(b *gen.Batch, name string) *gen.Batch {
+// refused remembers what a candidate says that it does not support, and gives the batch without it; without units
+// when it is not found. What is said may be a name, or a name and a value ("directio 4m"): then it is the value that is
+// refused, unless it is written in another way in the configuration.
+func (c *Campaign) refused(b *gen.Batch, what string) *gen.Batch {
+	if left, ok := without(b, what); ok {
+		c.refuse(what)
+		return left
+	}
+	name, _, _ := strings.Cut(what, " ")
+	c.refuse(name)
+	if left, ok := without(b, name); ok {
+		return left
+	}
+	n := *b
+	n.Units = nil
+	return &n
+}
+
+// without leaves out the units, and of the head the directives, that use something, see is.
+func without(b *gen.Batch, what string) (*gen.Batch, bool) {
 	var left []int
 	for i, u := range b.Units {
-		if !uses(u, name) {
+		if !uses(u, what) {
 			left = append(left, i)
 		}
 	}
-	if len(left) == len(b.Units) { // it is the head that uses it
-		n := *b
-		n.Head.HTTP = nil
-		for _, d := range b.Head.HTTP {
-			if d.Name() != name {
-				n.Head.HTTP = append(n.Head.HTTP, d)
-			}
-		}
-		if len(n.Head.HTTP) == len(b.Head.HTTP) {
-			n.Units = nil
-		}
-		return &n
+	n := b.Only(left...)
+	drop := func(list []*conftree.Node) []*conftree.Node {
+		return slices.DeleteFunc(slices.Clone(list), func(d *conftree.Node) bool { return is(d, what) })
 	}
-	return b.Only(left...)
+	n.Head.Main, n.Head.HTTP = drop(b.Head.Main), drop(b.Head.HTTP)
+	return n, len(left) < len(b.Units) || len(n.Head.Main) < len(b.Head.Main) || len(n.Head.HTTP) < len(b.Head.HTTP)
 }
 
 // diagnostics is what a server said of its configuration.

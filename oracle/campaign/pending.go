@@ -219,11 +219,16 @@ func (c *Campaign) ends(p *pendingCase, rep triage.Report) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.stopped == nil {
-		c.stopped = &Stop{Seen: p.seen.Sub(c.start), Sure: c.cfg.Now().Sub(c.start), Unit: p.Label, Core: rep.Signature.Core, File: p.File}
 		c.pending = append([]*pendingCase{p}, c.pending...)
-		c.stop()
+		c.stopAt(p, p.File)
 	}
 	return true
+}
+
+// stopAt ends a campaign that ends at its first mismatch; the lock is held.
+func (c *Campaign) stopAt(p *pendingCase, file string) {
+	c.stopped = &Stop{Seen: p.seen.Sub(c.start), Sure: c.cfg.Now().Sub(c.start), Unit: p.Label, Core: p.Core, File: file}
+	c.stop()
 }
 
 // settle files what triage found. fate says in a few words what became of the case: a finding's
@@ -283,6 +288,9 @@ func (c *Campaign) settle(p *pendingCase, rep triage.Report) (fate string, err e
 	}
 	if err := catalog.WriteFile(c.path("originals", e.ID+".txtar"), p.Case.Print()); err != nil {
 		return "", err
+	}
+	if c.cfg.StopAtFirst && c.stopped == nil { // one that had to be shrunk to be told from a recorded divergence
+		c.stopAt(p, e.Path)
 	}
 	s.FoundBy[p.from()]++
 	s.Findings = append(s.Findings, Finding{ID: e.ID, File: e.Path, Signature: sig, Core: p.Core, Shrink: rep.Shrink.String()})

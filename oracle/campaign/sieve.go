@@ -58,6 +58,40 @@ func (c *Campaign) sieve(ctx context.Context, rig *cells, b *gen.Batch) (left *g
 	return b.Only(good...), bad, nil
 }
 
+// refusedMost is how many things that a candidate refuses are looked for in a batch before it is played.
+const refusedMost = 12
+
+// sieveRefused takes out of a batch what the candidate says that it does not support, by -t alone, too.
+func (c *Campaign) sieveRefused(ctx context.Context, rig *cells, b *gen.Batch) (*gen.Batch, error) {
+	if c.cfg.Self {
+		return b, nil
+	}
+	left := b
+	err := rig.again(ctx, nil, func() error {
+		left = b
+		for range refusedMost {
+			if len(left.Units) == 0 {
+				return nil
+			}
+			if err := rig.cand.Reset(ctx, sieveFiles(left.Files())); err != nil {
+				return fmt.Errorf("sieve a batch: %w", err)
+			}
+			s := &sieving{cell: rig.cand, sheet: left.Sheet()}
+			ok, _, text, err := s.loads(ctx, nil)
+			if err != nil {
+				return err
+			}
+			m := notSupported.FindStringSubmatch(text)
+			if ok || m == nil {
+				return nil
+			}
+			left = c.refused(left, m[1])
+		}
+		return nil
+	})
+	return left, err
+}
+
 // sieveFiles are those files that a configuration may read while it is loaded.
 func sieveFiles(list []casefile.File) []engine.File {
 	files := []engine.File{{Path: "logs", Dir: true}}

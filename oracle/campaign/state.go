@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -250,43 +251,36 @@ func (c *Campaign) refusedCount() int {
 	return len(c.state.Refuses)
 }
 
-// refuse remembers a directive that the candidate does not support.
-func (c *Campaign) refuse(name string) {
+// refuse remembers what the candidate does not support: a directive, or one with its arguments.
+func (c *Campaign) refuse(what string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, r := range c.state.Refuses {
-		if r == name {
-			return
-		}
+	if !slices.Contains(c.state.Refuses, what) {
+		c.state.Refuses = append(c.state.Refuses, what)
 	}
-	c.state.Refuses = append(c.state.Refuses, name)
 }
 
-// knows tells whether the generator may use a directive.
-func (c *Campaign) knows(name string) bool {
+// knows tells whether the generator may use a directive, alone or with its arguments.
+func (c *Campaign) knows(what string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, r := range c.state.Refuses {
-		if r == name {
-			return false
-		}
+	name, _, _ := strings.Cut(what, " ")
+	if slices.Contains(c.state.Refuses, what) || slices.Contains(c.state.Refuses, name) {
+		return false
 	}
-	if len(c.state.Supported) == 0 {
-		return true
-	}
-	for _, s := range c.state.Supported {
-		if s == name {
-			return true
-		}
-	}
-	return false
+	return len(c.state.Supported) == 0 || slices.Contains(c.state.Supported, name)
 }
 
-func uses(u *gen.Unit, name string) bool {
+func uses(u *gen.Unit, what string) bool {
 	found := false
 	conftree.Walk(u.Body, "http", func(n *conftree.Node, parent string) bool {
-		found = found || n.Name() == name && parent != "types" && parent != "map"
+		found = found || is(n, what) && parent != "types" && parent != "map"
 		return !found
 	})
 	return found
+}
+
+// is tells whether a directive has that name, or that name and those arguments.
+func is(n *conftree.Node, what string) bool {
+	return n.Name() == what || strings.Contains(what, " ") && strings.Join(n.Words, " ") == what
 }

@@ -83,7 +83,7 @@ func (c *Campaign) summary() Summary {
 			s.Why = "nothing compared"
 		}
 	case c.stopped != nil:
-		s.Code, s.Why = exit.Differ, "stopped at the first mismatch: "+c.pending[0].Core
+		s.Code, s.Why = exit.Differ, "stopped at the first mismatch: "+c.stopped.Core
 	case now.CompanyAgain > 0:
 		s.Code, s.Why = exit.Differ, fmt.Sprintf("%s; %s in company only, again and again", count.Of(open, "finding"), count.Of(now.CompanyAgain, "unit differs", "units differ"))
 	case now.Wavers > 0:

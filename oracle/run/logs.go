@@ -65,7 +65,7 @@ func (w word) in(text []byte) (found bool) {
 
 // shortWords make a server act by a timer within the time that a case plays: bounds on a rate, and
 // waits for a lock or a buffer.
-var shortWords = []string{"limit_rate", "limit_req", "delay", "cache_lock", "flush="}
+var shortWords = []string{"limit_rate", "limit_req ", "auth_delay", "cache_lock", "flush="}
 
 // Short tells whether a configuration may have a server meet a timer while a case plays: one of
 // those, or a time of less than a second. A configuration that is taken for such without need

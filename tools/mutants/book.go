@@ -35,6 +35,7 @@ type record struct {
 	Stage   string        // that killed it: campaign, scenarios or corpus
 	Seen    time.Duration // of the campaign, until the unit differed that killed the mutant
 	Sure    time.Duration // and until it was sure that it does so again
+	Blocks  int           // server blocks that the campaign had compared by then, or in all of its time
 	What    string        // what differed
 	Where   string        // the unit or the case; the unit's case is in the folder, by the key
 	Stages  []string      // what each stage that was run said
@@ -51,10 +52,10 @@ func (r record) letLive() bool {
 func (r record) line() string {
 	at := "-"
 	if r.Outcome == killed && r.Stage == "campaign" {
-		at = fmt.Sprintf("%.1fs", r.Sure.Seconds())
+		at = fmt.Sprintf("%.1fs %4d", r.Sure.Seconds(), r.Blocks)
 	}
 	m := r.Mutant
-	return strings.TrimSpace(fmt.Sprintf("%-13s %-9s %6s  %-18s %s:%d  %s -> %s  %s", r.Outcome, cmp.Or(r.Stage, "-"), at, m.Kind, m.File, m.Line, short(m.Old), short(m.New), cmp.Or(r.What, r.Why)))
+	return strings.TrimSpace(fmt.Sprintf("%-13s %-9s %11s  %-18s %s:%d  %s -> %s  %s", r.Outcome, cmp.Or(r.Stage, "-"), at, m.Kind, m.File, m.Line, short(m.Old), short(m.New), cmp.Or(r.What, r.Why)))
 }
 
 func short(s string) string {
@@ -141,12 +142,13 @@ const quick = 10 * time.Second
 func summary(w io.Writer, rs []record) int {
 	count, stage := map[outcome]int{}, map[string]int{}
 	var times []time.Duration
+	var blocks []int
 	for _, r := range rs {
 		count[r.Outcome]++
 		if r.Outcome == killed {
 			stage[r.Stage]++
 			if r.Stage == "campaign" {
-				times = append(times, r.Sure)
+				times, blocks = append(times, r.Sure), append(blocks, r.Blocks)
 			}
 		}
 	}
@@ -155,12 +157,14 @@ func summary(w io.Writer, rs []record) int {
 		return fmt.Sprintf("%d of %d (%.0f%%)", n, live, 100*float64(n)/float64(max(live, 1)))
 	}
 	slices.Sort(times)
+	slices.Sort(blocks)
 	fast, _ := slices.BinarySearch(times, quick)
 	fmt.Fprintf(w, "mutants: killed %s; survived %d, equivalent %d; not counted: %d died at start, %d did not compile; rig failed %d\n",
 		share(count[killed]), count[survived], count[equivalent], count[stillborn], count[unbuilt], count[broken])
 	fmt.Fprintf(w, "  by the campaign alone: %s, in under %s of it %s\n", share(stage["campaign"]), quick, share(fast))
 	if len(times) > 0 {
-		fmt.Fprintf(w, "  time to kill: median %.1fs, longest %.1fs of the campaign\n", times[len(times)/2].Seconds(), times[len(times)-1].Seconds())
+		fmt.Fprintf(w, "  to a kill: median %.1fs and %d server blocks, longest %.1fs and %d\n",
+			times[len(times)/2].Seconds(), blocks[len(blocks)/2], times[len(times)-1].Seconds(), blocks[len(blocks)-1])
 	}
 	fmt.Fprintf(w, "  of those that the campaign let live: scenarios %d, corpus %d\n", stage["scenarios"], stage["corpus"])
 	switch {

@@ -142,6 +142,7 @@ func (l *lab) fuzz(ctx context.Context, binary string, r *record) (outcome, stri
 		"--seed", fmt.Sprint(r.Seed), "--dir", dir, "--corpus", corpus, "--candidate", binary)
 	var sum struct {
 		Why     string
+		Units   int
 		Took    time.Duration
 		Waiting []string
 		Open    []struct{ File string }
@@ -150,11 +151,12 @@ func (l *lab) fuzz(ctx context.Context, binary string, r *record) (outcome, stri
 			Unit, Core, File string
 		}
 	}
-	if code == 0 || code == 4 || code == 6 {
-		return survived, fmt.Sprintf("exit %d", code)
-	}
-	if err := json.Unmarshal(out, &sum); err != nil || code != 1 {
+	if err := json.Unmarshal(out, &sum); err != nil || code != 0 && code != 1 && code != 4 && code != 6 {
 		return broken, fmt.Sprintf("exit %d: %s", code, said)
+	}
+	r.Blocks = sum.Units
+	if code != 1 {
+		return survived, fmt.Sprintf("exit %d", code)
 	}
 	cases := sum.Waiting
 	r.Seen, r.Sure, r.Where = sum.Took, sum.Took, ""
