@@ -16,7 +16,7 @@ func TestCoverageByModule(t *testing.T) {
 		{Name: "proxy_pass", Module: "proxy", Supported: true, Generated: true},
 		{Name: "proxy_bind", Module: "proxy"},
 	}, []coveredVariable{
-		{Name: "proxy_host", Module: "proxy", Supported: true},
+		{Name: "proxy_host", Module: "proxy", Supported: true, Generated: true},
 		{Name: "proxy_port", Module: "proxy"},
 		{Name: "uri", Module: "variables", Supported: true},
 	})
@@ -24,7 +24,7 @@ func TestCoverageByModule(t *testing.T) {
 	for line := range strings.Lines(b.String()) {
 		got = append(got, strings.Join(strings.Fields(line), " "))
 	}
-	want := "module directives supported generated variables supported\nproxy 2 1 1 2 1\nvariables 0 0 0 1 1"
+	want := "module directives supported generated variables supported generated\nproxy 2 1 1 2 1 1\nvariables 0 0 0 1 1 0"
 	if strings.Join(got, "\n") != want {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), want)
 	}

@@ -120,9 +120,6 @@ func (l *lab) try(ctx context.Context, m Mutant, src []byte, seed uint64) (r rec
 			r.Outcome, r.Why = broken, s.name+": "+said
 		}
 	}
-	if why := l.known[r.Key]; r.Outcome == survived && why != "" {
-		r.Outcome, r.Why = equivalent, why
-	}
 	return r
 }
 

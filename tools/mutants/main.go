@@ -80,7 +80,7 @@ func run(ctx context.Context, l *lab, n int, again bool) (int, error) {
 		}
 		old, known := b.find(m, src)
 		r := old
-		if !known || again && old.letLive() {
+		if !known || again && old.letLive() && l.known[old.Key] == "" {
 			r = l.try(ctx, m, src, l.seed*1000+uint64(i))
 			if ctx.Err() != nil {
 				break // what a signal has cut short is tried again
@@ -88,6 +88,9 @@ func run(ctx context.Context, l *lab, n int, again bool) (int, error) {
 			if err := b.put(r); err != nil {
 				return 3, err
 			}
+		}
+		if why := l.known[r.Key]; r.Outcome == survived && why != "" {
+			r.Outcome, r.Why = equivalent, why
 		}
 		list = append(list, r)
 		fmt.Printf("%3d %s\n", len(list), r.line())
