@@ -1,18 +1,15 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 )
@@ -228,72 +225,45 @@ func lastLine(s string) string {
 	return lines[len(lines)-1]
 }
 
-// dead tells why a proxy does not serve the plainest request, "" when it does.
-func (l *lab) dead(ctx context.Context, binary string) string {
-	dir := filepath.Join(l.tmp, "start")
-	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil {
-		return err.Error()
-	}
-	conf, socket := filepath.Join(dir, "nginx.conf"), filepath.Join(dir, "s")
-	text := "daemon off; master_process off; pid pid; events { } http { access_log off; server { listen unix:" + socket + "; location /a { return 200; } } }\n"
-	if err := os.WriteFile(conf, []byte(text), 0o644); err != nil {
-		return err.Error()
-	}
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, binary, "-p", dir+"/", "-c", conf, "-e", "stderr")
-	var said bytes.Buffer
-	cmd.Stderr = &said
-	if err := cmd.Start(); err != nil {
-		return err.Error()
-	}
-	end := make(chan struct{})
-	go func() {
-		_ = cmd.Wait() // how it ended is told by what it answered
-		close(end)
-	}()
-	answered := answers(ctx, socket, end)
-	cancel()
-	<-end
-	if answered {
-		return ""
-	}
-	return firstLines(said.String())
+// plainest is a case that every server that lives agrees on.
+const plainest = `# The plainest request
+-- nginx.conf --
+events {}
+http {
+    server {
+        listen 127.0.0.1:8080;
+        location / { return 200 "ok"; }
+    }
 }
+-- client 1 --
+send "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+recv response
+close
+`
 
-// answers tells whether a server comes up at a socket and sends a status line.
-func answers(ctx context.Context, socket string, end <-chan struct{}) bool {
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return false
-		case <-end:
-			return false
-		case <-tick.C:
+// dead tells why a proxy does not serve the plainest request, "" when it does: one that cannot tell its version, does not
+// take the configuration, or says nothing at all. A wrong answer is an answer.
+func (l *lab) dead(ctx context.Context, binary string) string {
+	file := filepath.Join(l.tmp, "plainest.txtar")
+	if err := os.WriteFile(file, []byte(plainest), 0o644); err != nil {
+		return err.Error()
+	}
+	code, out, said := l.ask(ctx, time.Minute, "replay", "--json", file, "--candidate", binary)
+	if code == 2 {
+		return said
+	}
+	for line := range bytes.Lines(out) {
+		var v struct {
+			Mismatches []struct{ Kind, Where, Candidate string }
 		}
-		c, err := net.Dial("unix", socket)
-		if err != nil {
+		if json.Unmarshal(line, &v) != nil {
 			continue
 		}
-		defer c.Close()
-		deadline, _ := ctx.Deadline()
-		if c.SetDeadline(deadline) != nil {
-			return false
+		for _, m := range v.Mismatches {
+			if m.Kind == "load" || m.Kind == "client" && m.Candidate == "" {
+				return strings.TrimSpace(m.Kind + " " + m.Where + ": " + m.Candidate)
+			}
 		}
-		if _, err := c.Write([]byte("GET /a HTTP/1.0\r\n\r\n")); err != nil {
-			return false
-		}
-		line, err := bufio.NewReader(c).ReadString('\n')
-		return err == nil && line != ""
 	}
-}
-
-func firstLines(s string) string {
-	lines := slices.DeleteFunc(strings.Split(s, "\n"), func(l string) bool { return l == "" })
-	if len(lines) == 0 {
-		return "no answer to the plainest request"
-	}
-	return strings.Join(lines[:min(len(lines), 2)], "; ")
+	return ""
 }
