@@ -22,7 +22,7 @@ import (
 func TestTriageIsCutShort(t *testing.T) {
 	r := &rigged{t: t, dir: t.TempDir(), bug: busiest(t)}
 	sum := r.campaign(func(c *Config) {
-		c.Batches, c.Jobs, c.Wrong, c.Grace = 1, 1, 0, 20*time.Millisecond
+		c.Batches, c.Jobs, c.Wrong, c.Grace = 1, 1, 0, time.Second // the batch itself has to end by then
 		c.Drain, c.Shrink.Time = 20*time.Millisecond, 20*time.Millisecond
 		c.Run = func(ctx context.Context, cell engine.Cell, cs *casefile.Case, opt run.Options) (*observe.Observation, error) {
 			if opt.Lane == nil { // triage runs a case by itself
