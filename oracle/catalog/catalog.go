@@ -55,7 +55,7 @@ type Catalog struct {
 
 var buildForm = regexp.MustCompile(`^[0-9a-f]{12,64}$`)
 
-var nameForm = regexp.MustCompile(`^F-(\d{4,})-[a-z0-9-]+\.txtar$`)
+var nameForm = regexp.MustCompile(`^F-(\d{4,9})-[a-z0-9-]+\.txtar$`)
 
 // Open reads a corpus folder; a missing one is empty.
 func Open(dir string) (*Catalog, error) {
@@ -69,10 +69,13 @@ func Open(dir string) (*Catalog, error) {
 	}
 	for _, f := range list {
 		m := nameForm.FindStringSubmatch(f.Name())
+		path := filepath.Join(dir, f.Name())
+		if m == nil && filepath.Ext(path) == ".txtar" { // it would never be looked at
+			return nil, fmt.Errorf("catalog: %s: want a name such as F-0012-what-differs.txtar (small letters, digits and -)", path)
+		}
 		if m == nil {
 			continue
 		}
-		path := filepath.Join(dir, f.Name())
 		cs, err := casefile.Load(path)
 		if err != nil {
 			return nil, fmt.Errorf("catalog: %w", err)

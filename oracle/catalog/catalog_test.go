@@ -96,6 +96,19 @@ func TestNumbersAreGivenOnce(t *testing.T) {
 	}
 }
 
+// A case in the corpus that no check would look at is named.
+func TestOpenNamesStrays(t *testing.T) {
+	for _, name := range []string{"F-1-x.txtar", "F-0001-X.txtar", "f-0001-x.txtar", "F-0001.txtar", "F-99999999999999999999-x.txtar", "mine.txtar"} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("-- nginx.conf --\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), name+": want a name such as") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
 // Asking whether files can be made leaves nothing behind, and says why they cannot.
 func TestCanWriteLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
