@@ -235,6 +235,11 @@ func (c *Campaign) next() task {
 	return t
 }
 
+// generator makes what the candidate is known to support.
+func (c *Campaign) generator() (*gen.Generator, error) {
+	return gen.New(gen.Options{Units: c.cfg.Units, Known: c.knows()})
+}
+
 // work is one job: one pair of cells, used until the end.
 func (c *Campaign) work(ctx context.Context, job int) error {
 	rig := &cells{cfg: &c.cfg, note: c.rigFailed, good: func() { c.count(func(s *State) { s.MadeGood++ }) }}
@@ -260,9 +265,9 @@ func (c *Campaign) work(ctx context.Context, job int) error {
 			}
 			continue
 		}
-		if n := c.refusedCount(); g == nil || n != known {
+		if n := c.learned(); g == nil || n != known {
 			var err error
-			if g, err = gen.New(gen.Options{Units: c.cfg.Units, Known: c.knows}); err != nil {
+			if g, err = c.generator(); err != nil {
 				return err
 			}
 			known = n

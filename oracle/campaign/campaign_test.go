@@ -308,3 +308,34 @@ func TestSlotsOfMismatches(t *testing.T) {
 		t.Error("a mismatch of the processes is no unit's")
 	}
 }
+
+// Seeds are changed under the campaign's lock, with what the generator knows of the candidate: it must not ask for the lock.
+func TestSeedsAreChanged(t *testing.T) {
+	r := &rigged{t: t, dir: t.TempDir()}
+	c, err := New(r.config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.locked.Close()
+	c.refuse("add_header X-A one")
+	g, err := c.generator()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range uint64(8) {
+		for _, u := range g.Batch(1, n).Units {
+			c.pool.Add(u, "response", 1, n)
+		}
+	}
+	changed := 0
+	for n := range uint64(8) {
+		for _, u := range c.make(g, n).Units {
+			if u.From != "" {
+				changed++
+			}
+		}
+	}
+	if changed == 0 {
+		t.Error("no seed was changed")
+	}
+}

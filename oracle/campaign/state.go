@@ -245,10 +245,11 @@ func (c *Campaign) loadSeeds() error {
 	return nil
 }
 
-func (c *Campaign) refusedCount() int {
+// learned grows with what is known of the candidate's directives.
+func (c *Campaign) learned() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.state.Refuses)
+	return len(c.state.Refuses) + len(c.state.Supported)
 }
 
 // refuse remembers what the candidate does not support: a directive, or one with its arguments.
@@ -260,15 +261,22 @@ func (c *Campaign) refuse(what string) {
 	}
 }
 
-// knows tells whether the generator may use a directive, alone or with its arguments.
-func (c *Campaign) knows(what string) bool {
+// knows gives what tells whether the generator may use a directive, alone or with its arguments, as far as it is known
+// now. It takes no lock: it is asked while units are mutated, which is done under one.
+func (c *Campaign) knows() func(what string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	name, _, _ := strings.Cut(what, " ")
-	if slices.Contains(c.state.Refuses, what) || slices.Contains(c.state.Refuses, name) {
-		return false
+	refuses, supported := map[string]bool{}, map[string]bool{}
+	for _, s := range c.state.Refuses {
+		refuses[s] = true
 	}
-	return len(c.state.Supported) == 0 || slices.Contains(c.state.Supported, name)
+	for _, s := range c.state.Supported {
+		supported[s] = true
+	}
+	return func(what string) bool {
+		name, _, _ := strings.Cut(what, " ")
+		return !refuses[what] && !refuses[name] && (len(supported) == 0 || supported[name])
+	}
 }
 
 func uses(u *gen.Unit, what string) bool {
