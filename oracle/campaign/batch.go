@@ -121,6 +121,14 @@ func (c *Campaign) runBatch(ctx context.Context, rig *cells, g *gen.Generator, n
 			b.Units = slices.Delete(slices.Clone(b.Units), slot, slot+1)
 			continue
 		}
+		if left, ok, err := c.withoutCrasher(ctx, rig, b, ref, cand); ctx.Err() != nil {
+			return nil
+		} else if err != nil {
+			return err
+		} else if ok {
+			b = left
+			continue
+		}
 		ex := exchanges(cs)
 		c.count(func(s *State) {
 			s.Batches++

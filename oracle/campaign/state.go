@@ -32,6 +32,7 @@ type State struct {
 	Boots          int
 	Timeouts       int // last-resort timeouts
 	Dropped        int // units that the reference does not load
+	Crashers       int // units that make a worker crash, of batches that were then played without them
 	Spoiled        int // batches given up since no unit could be blamed
 	Refused        int // batches that the candidate refused whole
 	Differed       int // batches that differed

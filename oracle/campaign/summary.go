@@ -186,6 +186,9 @@ func (s Summary) Print(w io.Writer, jobs int) {
 	if s.Wavers > 0 {
 		p("wavers    %s in some runs only, while the reference agrees with itself; the last: %s", count.Of(s.Wavers, "unit differs", "units differ"), s.LastWavers)
 	}
+	if s.Crashers > 0 {
+		p("crashes   %s a worker crash; the others of the batch were played again without it", count.Of(s.Crashers, "unit made", "units made"))
+	}
 	if s.LastSpoiled != "" {
 		p("spoiled   the last: %s", s.LastSpoiled)
 	}

@@ -8,8 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"sort"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -113,6 +115,9 @@ func (e *Entry) check() error {
 	if b := e.Build(); b != "" && !buildForm.MatchString(b) {
 		return fmt.Errorf("field build: want the first 12 to 64 hexadecimal digits of the reference's SHA-256, got %q", b)
 	}
+	if v := e.Get("covers"); v != "" && v != "more" {
+		return fmt.Errorf(`field covers: want "more" or none, got %q`, v)
+	}
 	if e.Signature() == "" {
 		return errors.New("want a field signature")
 	}
@@ -123,6 +128,21 @@ func (e *Entry) check() error {
 func (c *Catalog) Find(signature string) *Entry {
 	for _, e := range c.Entries {
 		if e.Signature() == signature {
+			return e
+		}
+	}
+	return nil
+}
+
+// Covering is the divergence that a difference with core and these directives is an instance of, by its own word
+// (covers: more): it has the same core, and no directive that is not there. nil: there is none.
+func (c *Catalog) Covering(core string, directives []string) *Entry {
+	for _, e := range c.Entries {
+		own, list, ok := strings.Cut(strings.TrimSuffix(e.Signature(), "]"), " [")
+		if !ok || e.Status() != Divergence || e.Get("covers") != "more" || own != core {
+			continue
+		}
+		if !slices.ContainsFunc(strings.Fields(list), func(d string) bool { return !slices.Contains(directives, d) }) {
 			return e
 		}
 	}

@@ -328,9 +328,12 @@ func (c *comparer) processes(ref, cand *observe.Observation) {
 		c.plain(KindProcess, "descriptors gained", strconv.Itoa(r.FDAfter-r.FDBefore), strconv.Itoa(d.FDAfter-d.FDBefore))
 	}
 	c.plain(KindProcess, "processes left", strings.Join(r.Left, "\n"), strings.Join(d.Left, "\n"))
-	c.plain(KindProcess, "workers", worker(r), worker(d))
+	c.plain(KindProcess, Workers, worker(r), worker(d))
 	c.plain(KindProcess, "last-resort timeouts", strconv.Itoa(ref.Timeouts), strconv.Itoa(cand.Timeouts))
 }
+
+// Workers is where a crash of a worker differs.
+const Workers = "workers"
 
 func worker(p *observe.Process) string {
 	if p.Worker == "" {

@@ -1,0 +1,27 @@
+package campaign
+
+import (
+	"testing"
+
+	"nginxoracle/oracle/catalog"
+	"nginxoracle/oracle/minimize"
+)
+
+// A unit that makes a worker crash is found among the others, which are compared without it.
+func TestCrashIsOneUnits(t *testing.T) {
+	r := &rigged{t: t, dir: t.TempDir(), bug: "no such directive", crash: " 6/0/2"}
+	one := func(c *Config) {
+		c.Seed, c.Feedback, c.Wrong, c.Jobs, c.Batches, c.Shrink = 6, false, 0, 1, 1, minimize.Budget{Attempts: 1}
+	}
+	sum := r.campaign(one)
+	if sum.Crashers != 1 || sum.Company != 0 || sum.Unstable != 0 || sum.Batches != 1 || len(sum.Findings) != 1 {
+		t.Fatalf("%d crashers, %d in company, %d unstable, %d batches, %d findings; want 1, 0, 0, 1, 1", sum.Crashers, sum.Company, sum.Unstable, sum.Batches, len(sum.Findings))
+	}
+	c, err := catalog.Open(r.config().Corpus)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seed := c.Entries[0].Get("seed"); seed != "6/0/2" {
+		t.Errorf("found in unit %s, want 6/0/2", seed)
+	}
+}
