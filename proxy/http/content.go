@@ -3,6 +3,8 @@ package http
 import (
 	"strconv"
 	"unsafe"
+
+	"nginxoracle/proxy/ascii"
 )
 
 // BytesOf views a configuration's string as bytes without a copy; they must not be changed.
@@ -53,7 +55,7 @@ func (r *Request) SetContentType() Rc {
 	if len(r.Exten) > 0 {
 		for _, c := range r.Exten {
 			if c >= 'A' && c <= 'Z' {
-				r.Exten = AppendLower(r.Alloc(len(r.Exten))[:0], r.Exten)
+				r.Exten = ascii.AppendLower(r.Alloc(len(r.Exten))[:0], r.Exten)
 				break
 			}
 		}
@@ -65,17 +67,6 @@ func (r *Request) SetContentType() Rc {
 	t := r.Core.DefaultType.V
 	out.ContentType, out.ContentTypeLen = BytesOf(t), len(t)
 	return OK
-}
-
-// AppendLower appends s with ASCII capitals made small (ngx_strlow).
-func AppendLower(dst, s []byte) []byte {
-	for _, c := range s {
-		if c >= 'A' && c <= 'Z' {
-			c |= 0x20
-		}
-		dst = append(dst, c)
-	}
-	return dst
 }
 
 // SetExten finds the URI's extension: behind the last dot of the last segment, when it is not the

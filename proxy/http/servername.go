@@ -5,6 +5,7 @@ import (
 	"sort"
 	"strings"
 
+	"nginxoracle/proxy/ascii"
 	"nginxoracle/proxy/elog"
 	"nginxoracle/proxy/module"
 )
@@ -122,7 +123,7 @@ func (b *NameBuilder) Add(name string, value any, wildcards bool) int {
 		b.exact, b.seen = map[string]any{}, map[string]bool{}
 		b.seenHead, b.seenTl = map[string]bool{}, map[string]bool{}
 	}
-	key := lower(name)
+	key := ascii.Lower(name)
 	if wildcards {
 		if strings.Count(key, "*") > 1 || strings.Contains(key, "..") || strings.Contains(key, "\x00") {
 			return NameInvalid
@@ -272,22 +273,6 @@ func dnsLess(a, b string) bool {
 			return false
 		}
 	}
-}
-
-// lower is ngx_strlow: only A to Z.
-func lower(s string) string {
-	for i := 0; i < len(s); i++ {
-		if c := s[i]; c >= 'A' && c <= 'Z' {
-			b := []byte(s)
-			for ; i < len(b); i++ {
-				if b[i] >= 'A' && b[i] <= 'Z' {
-					b[i] |= 0x20
-				}
-			}
-			return string(b)
-		}
-	}
-	return s
 }
 
 // ServerNames finds a server by host: by name, then by regular expression in the order

@@ -1,6 +1,9 @@
 package http
 
-import "nginxoracle/proxy/module"
+import (
+	"nginxoracle/proxy/ascii"
+	"nginxoracle/proxy/module"
+)
 
 // TypeSet is a set of content types (gzip_types and its likes); nil is unset.
 type TypeSet struct {
@@ -28,7 +31,7 @@ func (s *TypeSet) Has(r *Request) bool {
 	}
 	if out.ContentTypeLow == nil {
 		n := min(out.ContentTypeLen, len(out.ContentType))
-		out.ContentTypeLow = AppendLower(r.Alloc(n)[:0], out.ContentType[:n])
+		out.ContentTypeLow = ascii.AppendLower(r.Alloc(n)[:0], out.ContentType[:n])
 	}
 	return s.types[string(out.ContentTypeLow)]
 }
@@ -47,7 +50,7 @@ func TypesSlot[T any](at func(*T) **TypeSet, def ...string) func(cf *module.Conf
 				(*f).All = true
 				return nil
 			}
-			t := string(AppendLower(nil, []byte(a)))
+			t := ascii.Lower(a)
 			if (*f).types[t] {
 				cf.Warn(`duplicate MIME type "%s"`, t)
 				continue

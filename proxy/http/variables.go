@@ -3,6 +3,7 @@ package http
 import (
 	"strings"
 
+	"nginxoracle/proxy/ascii"
 	"nginxoracle/proxy/elog"
 	"nginxoracle/proxy/module"
 )
@@ -38,7 +39,7 @@ func AddVariable(cf *module.Conf, name string, flags int) (*Variable, error) {
 		return nil, cf.Emerg(`invalid variable name "$"`)
 	}
 	cmcf := coreMainOf(cf)
-	low := strings.ToLower(name)
+	low := ascii.Lower(name)
 
 	var v *Variable
 	if flags&VarPrefix != 0 {
@@ -79,7 +80,7 @@ func VariableIndex(cf *module.Conf, name string) (int, error) {
 		return 0, cf.Emerg(`invalid variable name "$"`)
 	}
 	cmcf := coreMainOf(cf)
-	low := strings.ToLower(name)
+	low := ascii.Lower(name)
 	if v := cmcf.varKeys[low]; v != nil && v.refused {
 		return 0, cf.NotSupported("$" + name)
 	}

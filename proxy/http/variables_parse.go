@@ -3,6 +3,7 @@ package http
 import (
 	"bytes"
 
+	"nginxoracle/proxy/ascii"
 	"nginxoracle/proxy/ev"
 	"nginxoracle/proxy/inet"
 )
@@ -13,18 +14,11 @@ func hasPrefixFold[T string | []byte](b []byte, name T) bool {
 		return false
 	}
 	for i := 0; i < len(name); i++ {
-		if asciiLower(b[i]) != asciiLower(name[i]) {
+		if ascii.LowerByte(b[i]) != ascii.LowerByte(name[i]) {
 			return false
 		}
 	}
 	return true
-}
-
-func asciiLower(c byte) byte {
-	if c >= 'A' && c <= 'Z' {
-		return c | 0x20
-	}
-	return c
 }
 
 // Lower gives b in lower case: b itself when it is already.
@@ -33,7 +27,7 @@ func (r *Request) Lower(b []byte) []byte {
 		if c >= 'A' && c <= 'Z' {
 			low := append(r.Alloc(len(b))[:0], b...)
 			for ; i < len(low); i++ {
-				low[i] = asciiLower(low[i])
+				low[i] = ascii.LowerByte(low[i])
 			}
 			return low
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 
+	"nginxoracle/proxy/ascii"
 	"nginxoracle/proxy/ev"
 	"nginxoracle/proxy/module"
 )
@@ -15,7 +16,7 @@ import (
 // port, an address with or without one, a range of ports, a name, a Unix socket's path.
 // The error is nginx's word for what is wrong; it may be empty (ngx_parse_url).
 func Listen(text string, defaultPort int) ([]ev.Addr, error) {
-	if len(text) >= 5 && strings.EqualFold(text[:5], "unix:") {
+	if len(text) >= 5 && ascii.EqualFold(text[:5], "unix:") {
 		return listenUnix(text[5:])
 	}
 	if strings.HasPrefix(text, "[") {
@@ -184,7 +185,7 @@ func HostsFile(name string) ([]ev.Addr, bool) {
 			continue
 		}
 		for _, w := range words[1:] {
-			if !strings.EqualFold(w, name) {
+			if !ascii.EqualFold(w, name) {
 				continue
 			}
 			if v4 == nil && v6 == nil {
@@ -233,7 +234,7 @@ func numbers(s string) (a ev.Addr, ok bool) {
 	var ip uint64
 	for i, w := range words {
 		n, err := strconv.ParseUint(w, 0, 32)
-		if err != nil || strings.ContainsAny(w, "_bBoO") && !strings.HasPrefix(strings.ToLower(w), "0x") {
+		if err != nil || strings.ContainsAny(w, "_bBoO") && !strings.HasPrefix(ascii.Lower(w), "0x") {
 			return a, false
 		}
 		if i < len(words)-1 {

@@ -1,6 +1,10 @@
 package module
 
-import "strings"
+import (
+	"strings"
+
+	"nginxoracle/proxy/ascii"
+)
 
 // Generic setters, each for a field of T found by an accessor (ngx_conf_file.c, ngx_conf_set_*_slot).
 // After a value is stored, a Post of the directive's row (PostFunc, Bounds, Deprecated) sees it.
@@ -49,9 +53,9 @@ func FlagSlot[T any](at func(*T) *int) setter {
 			return ErrDuplicate
 		}
 		switch v := cf.Args[1]; {
-		case equalFold(v, "on"):
+		case ascii.EqualFold(v, "on"):
 			*f = 1
-		case equalFold(v, "off"):
+		case ascii.EqualFold(v, "off"):
 			*f = 0
 		default:
 			return cf.Emerg(`invalid value "%s" in "%s" directive, it must be "on" or "off"`, v, cmd.Name)
@@ -165,7 +169,7 @@ func EnumSlot[T any](at func(*T) *int, table []Enum) setter {
 			return ErrDuplicate
 		}
 		for _, e := range table {
-			if equalFold(e.Name, cf.Args[1]) {
+			if ascii.EqualFold(e.Name, cf.Args[1]) {
 				*f = e.Value
 				return nil
 			}
@@ -181,7 +185,7 @@ func BitmaskSlot[T any](at func(*T) *int, table []Enum) setter {
 	words:
 		for _, w := range cf.Args[1:] {
 			for _, e := range table {
-				if !equalFold(e.Name, w) {
+				if !ascii.EqualFold(e.Name, w) {
 					continue
 				}
 				if *f&e.Value != 0 {
@@ -221,24 +225,4 @@ func AccessSlot[T any](at func(*T) *int) setter {
 		*f = mode | user
 		return nil
 	}
-}
-
-// equalFold is strcasecmp: only ASCII letters have two cases.
-func equalFold(a, b string) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := 0; i < len(a); i++ {
-		if lower(a[i]) != lower(b[i]) {
-			return false
-		}
-	}
-	return true
-}
-
-func lower(c byte) byte {
-	if c >= 'A' && c <= 'Z' {
-		return c | 0x20
-	}
-	return c
 }

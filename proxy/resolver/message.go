@@ -5,6 +5,7 @@ import (
 	"strings"
 	"syscall"
 
+	"nginxoracle/proxy/ascii"
 	"nginxoracle/proxy/ev"
 )
 
@@ -42,7 +43,7 @@ func parse(b []byte) (*message, bool) {
 	if !ok || p+4 > len(b) || b[p+2] != 0 || b[p+3] != 1 {
 		return nil, false
 	}
-	m.name = strings.ToLower(name)
+	m.name = ascii.Lower(name)
 	m.kind = binary.BigEndian.Uint16(b[p:])
 	p += 4
 	if b[2]&0x02 != 0 && m.code == 0 {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 
+	"nginxoracle/proxy/ascii"
 	"nginxoracle/proxy/elog"
 	"nginxoracle/proxy/ev"
 )
@@ -103,7 +104,7 @@ const (
 // Resolve asks for a name; done is called once, at once when the answer is known. It returns nil in
 // that case, else the query, which Cancel ends.
 func (r *Resolver) Resolve(loop *ev.Loop, text string, timeout int64, done func(q *Query)) *Query {
-	text = strings.ToLower(strings.TrimSuffix(text, "."))
+	text = ascii.Lower(strings.TrimSuffix(text, "."))
 	if r.names == nil {
 		r.names = map[string]*name{}
 	}

@@ -3,8 +3,8 @@ package server
 import (
 	"fmt"
 	"os"
-	"strings"
 
+	"nginxoracle/proxy/ascii"
 	"nginxoracle/proxy/elog"
 	"nginxoracle/proxy/ev"
 	"nginxoracle/proxy/module"
@@ -43,7 +43,7 @@ func (s *server) newCycle(old *module.Cycle) *module.Cycle {
 	c := module.NewCycle(s.sets)
 	c.Prefix, c.ConfPrefix, c.ConfFile = s.prefix, s.confPrefix, s.confFile
 	c.ConfParam, c.ErrorLog = s.opt.params, s.errorLog
-	c.Hostname = strings.ToLower(ev.Hostname())
+	c.Hostname = ascii.Lower(ev.Hostname())
 	c.TestConfig = s.opt.test
 	c.Old = old
 	c.Log = s.log

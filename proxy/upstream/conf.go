@@ -7,8 +7,7 @@
 package upstream
 
 import (
-	"strings"
-
+	"nginxoracle/proxy/ascii"
 	"nginxoracle/proxy/elog"
 	"nginxoracle/proxy/ev"
 	"nginxoracle/proxy/http"
@@ -180,7 +179,7 @@ func Add(cf *module.Conf, url *URL, flags int) (*SrvConf, error) {
 	}
 	mc := http.ConfMain(cf, Module).(*MainConf)
 	for _, us := range mc.Upstreams {
-		if !strings.EqualFold(us.Host, url.Host) {
+		if !ascii.EqualFold(us.Host, url.Host) {
 			continue
 		}
 		if flags&us.Flags&Create != 0 {
@@ -229,13 +228,13 @@ func (c *Conf) MergeHide(prev *Conf, defaults []string) bool {
 	}
 	c.hide = make(map[string]struct{}, len(defaults))
 	for _, h := range defaults {
-		c.hide[lower(h)] = struct{}{}
+		c.hide[ascii.Lower(h)] = struct{}{}
 	}
 	for _, h := range c.HideHeaders {
-		c.hide[lower(h)] = struct{}{}
+		c.hide[ascii.Lower(h)] = struct{}{}
 	}
 	for _, h := range c.PassHeaders {
-		delete(c.hide, lower(h))
+		delete(c.hide, ascii.Lower(h))
 	}
 	if inherited {
 		prev.hide = c.hide
@@ -250,15 +249,4 @@ func (c *Conf) HideNames() []string {
 		out = append(out, h)
 	}
 	return out
-}
-
-// lower is ASCII lower case; strings.ToLower would change other bytes.
-func lower(s string) string {
-	b := []byte(s)
-	for i, ch := range b {
-		if 'A' <= ch && ch <= 'Z' {
-			b[i] = ch | 0x20
-		}
-	}
-	return string(b)
 }

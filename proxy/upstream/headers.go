@@ -1,9 +1,7 @@
 package upstream
 
 import (
-	"bytes"
-	"strings"
-
+	"nginxoracle/proxy/ascii"
 	"nginxoracle/proxy/elog"
 	"nginxoracle/proxy/http"
 	"nginxoracle/proxy/http/parse"
@@ -63,7 +61,7 @@ var headerRules = []headerRule{
 var rulesByName = func() map[string]*headerRule {
 	m := make(map[string]*headerRule, len(headerRules))
 	for i := range headerRules {
-		m[strings.ToLower(headerRules[i].name)] = &headerRules[i]
+		m[ascii.Lower(headerRules[i].name)] = &headerRules[i]
 	}
 	return m
 }()
@@ -276,7 +274,7 @@ func processTransferEncoding(r *http.Request, u *Upstream, h *http.Header, at **
 		return InvalidHeader
 	}
 	*at = h
-	if !bytes.EqualFold(h.Value, []byte("chunked")) {
+	if !ascii.EqualFold(h.Value, "chunked") {
 		r.Conn.Log.Err(elog.Error, nil, "upstream sent unknown \"Transfer-Encoding\": \"%s\"", h.Value)
 		return InvalidHeader
 	}
@@ -317,9 +315,9 @@ func processBuffering(r *http.Request, u *Upstream, h *http.Header, _ **http.Hea
 		return http.OK
 	}
 	switch {
-	case bytes.EqualFold(h.Value, []byte("no")):
+	case ascii.EqualFold(h.Value, "no"):
 		u.Buffering = false
-	case bytes.EqualFold(h.Value, []byte("yes")):
+	case ascii.EqualFold(h.Value, "yes"):
 		u.Buffering = true
 	}
 	return http.OK
@@ -368,7 +366,7 @@ func copyContentType(r *http.Request, u *Upstream, h *http.Header, _ **http.Head
 			return http.OK
 		}
 		const word = "charset="
-		if len(v)-p < len(word) || !strings.EqualFold(string(v[p:p+len(word)]), word) {
+		if len(v)-p < len(word) || !ascii.EqualFold(v[p:p+len(word)], word) {
 			continue
 		}
 		p += len(word)

@@ -1,9 +1,9 @@
 package upstream
 
 import (
-	"strings"
 	"syscall"
 
+	"nginxoracle/proxy/ascii"
 	"nginxoracle/proxy/elog"
 	"nginxoracle/proxy/http"
 )
@@ -13,7 +13,7 @@ import (
 func (u *Upstream) initResolved(r *http.Request) {
 	res := u.Resolved
 	for _, us := range r.MainConf[Module.Index].(*MainConf).Upstreams {
-		if strings.EqualFold(us.Host, res.Host) &&
+		if ascii.EqualFold(us.Host, res.Host) &&
 			(us.Port == 0 && res.NoPort || us.Port == res.Port) {
 			u.useUpstream(r, us)
 			return

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"syscall"
 
+	"nginxoracle/proxy/ascii"
 	"nginxoracle/proxy/ev"
 	"nginxoracle/proxy/inet"
 	"nginxoracle/proxy/module"
@@ -27,7 +28,7 @@ type URL struct {
 // for what is wrong.
 func ParseURL(u *URL) error {
 	t := u.Text
-	if len(t) >= 5 && strings.EqualFold(t[:5], "unix:") {
+	if len(t) >= 5 && ascii.EqualFold(t[:5], "unix:") {
 		return u.parseUnix()
 	}
 	if t != "" && t[0] == '[' {

@@ -3,6 +3,7 @@ package upstream
 import (
 	"strconv"
 
+	"nginxoracle/proxy/ascii"
 	"nginxoracle/proxy/http"
 	"nginxoracle/proxy/module"
 )
@@ -121,7 +122,7 @@ func cookieVar(r *http.Request, v *http.VarValue, data any) http.Rc {
 func setCookie(h *http.Header, name string) ([]byte, bool) {
 	for ; h != nil; h = h.Next {
 		v := h.Value
-		if len(name) >= len(v) || indexFold(v[:len(name)], lower(name)) != 0 {
+		if len(name) >= len(v) || indexFold(v[:len(name)], ascii.Lower(name)) != 0 {
 			continue
 		}
 		v = v[len(name):]

@@ -1,10 +1,10 @@
 package autoindex
 
 import (
-	"bytes"
 	"strconv"
 	"time"
 
+	"nginxoracle/proxy/ascii"
 	"nginxoracle/proxy/ev"
 	"nginxoracle/proxy/http"
 	"nginxoracle/proxy/http/parse"
@@ -14,7 +14,7 @@ import (
 const nameLen = 50
 
 func (ac *conf) appendHTML(b []byte, r *http.Request, entries []entry) []byte {
-	utf8 := bytes.EqualFold(r.HeadersOut.Charset, []byte("utf-8"))
+	utf8 := ascii.EqualFold(r.HeadersOut.Charset, "utf-8")
 	offset := int64(0)
 	if ac.localtime != 0 {
 		sec, _ := r.Conn.Loop.Now()

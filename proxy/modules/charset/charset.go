@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"nginxoracle/proxy/ascii"
 	"nginxoracle/proxy/elog"
 	"nginxoracle/proxy/http"
 	"nginxoracle/proxy/module"
@@ -85,7 +86,7 @@ func init() {
 // find looks a set up by name.
 func (mc *mainConf) find(name string) int {
 	for i, s := range mc.sets {
-		if strings.EqualFold(s.name, name) {
+		if ascii.EqualFold(s.name, name) {
 			return i
 		}
 	}
@@ -96,7 +97,7 @@ func (mc *mainConf) add(name string) int {
 	if i := mc.find(name); i >= 0 {
 		return i
 	}
-	mc.sets = append(mc.sets, &set{name: name, utf8: strings.EqualFold(name, "utf-8"), to: map[int]*table{}})
+	mc.sets = append(mc.sets, &set{name: name, utf8: ascii.EqualFold(name, "utf-8"), to: map[int]*table{}})
 	return len(mc.sets) - 1
 }
 

@@ -1,8 +1,7 @@
 package charset
 
 import (
-	"bytes"
-
+	"nginxoracle/proxy/ascii"
 	"nginxoracle/proxy/elog"
 	"nginxoracle/proxy/http"
 )
@@ -38,7 +37,7 @@ func headerFilter(r *http.Request, next http.HeaderFilter) http.Rc {
 		return next(r)
 
 	case dst == setNone || src == setNone:
-		if src != dst || len(srcName) < len(dstName) || !bytes.EqualFold(dstName, srcName[:len(dstName)]) {
+		if src != dst || len(srcName) < len(dstName) || !ascii.EqualFold(dstName, srcName[:len(dstName)]) {
 			return noMap(r, srcName, dstName, next)
 		}
 		tell(r, dstName)

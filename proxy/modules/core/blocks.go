@@ -3,6 +3,7 @@ package core
 import (
 	"strings"
 
+	"nginxoracle/proxy/ascii"
 	"nginxoracle/proxy/http"
 	"nginxoracle/proxy/inet"
 	"nginxoracle/proxy/module"
@@ -87,7 +88,7 @@ func limitExcept(cf *module.Conf, cmd *module.Directive, conf any) error {
 words:
 	for _, a := range cf.Args[1:] {
 		for _, m := range methods {
-			if strings.EqualFold(a, m.Name) {
+			if ascii.EqualFold(a, m.Name) {
 				up.LimitExcept &^= http.Method(m.Value)
 				continue words
 			}
@@ -115,11 +116,11 @@ func serverName(cf *module.Conf, cmd *module.Directive, conf any) error {
 			cf.Warn(`server name "%s" has suspicious symbols`, v)
 		}
 		name := http.ServerName{Name: v, Srv: c}
-		if strings.EqualFold(v, "$hostname") {
+		if ascii.EqualFold(v, "$hostname") {
 			name.Name = cf.Cycle.Hostname
 		}
 		if !strings.HasPrefix(v, "~") {
-			name.Name = strings.ToLower(name.Name)
+			name.Name = ascii.Lower(name.Name)
 			c.Names = append(c.Names, name)
 			continue
 		}

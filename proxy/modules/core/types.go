@@ -3,8 +3,8 @@ package core
 import (
 	"maps"
 	"slices"
-	"strings"
 
+	"nginxoracle/proxy/ascii"
 	"nginxoracle/proxy/http"
 	"nginxoracle/proxy/module"
 )
@@ -30,7 +30,7 @@ func addType(cf *module.Conf, c *http.CoreLoc) error {
 		return cf.Include(cf.Args[1])
 	}
 	for _, ext := range cf.Args[1:] {
-		ext = strings.ToLower(ext)
+		ext = ascii.Lower(ext)
 		if old, dup := c.Types[ext]; dup {
 			cf.Warn(`duplicate extension "%s", content type: "%s", previous content type: "%s"`, ext, cf.Args[0], old)
 		}

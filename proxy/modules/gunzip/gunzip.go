@@ -3,8 +3,7 @@
 package gunzip
 
 import (
-	"strings"
-
+	"nginxoracle/proxy/ascii"
 	"nginxoracle/proxy/elog"
 	"nginxoracle/proxy/ev"
 	"nginxoracle/proxy/http"
@@ -66,7 +65,7 @@ func init() {
 func headerFilter(r *http.Request, next http.HeaderFilter) http.Rc {
 	gc := r.LocConf[Module.Index].(*conf)
 	enc := r.HeadersOut.ContentEncoding
-	if gc.enable == 0 || enc == nil || !strings.EqualFold(string(enc.Value), "gzip") {
+	if gc.enable == 0 || enc == nil || !ascii.EqualFold(enc.Value, "gzip") {
 		return next(r)
 	}
 	r.GzipVary = true

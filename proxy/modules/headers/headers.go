@@ -3,8 +3,7 @@
 package headers
 
 import (
-	"strings"
-
+	"nginxoracle/proxy/ascii"
 	"nginxoracle/proxy/http"
 	"nginxoracle/proxy/module"
 )
@@ -74,7 +73,7 @@ func addTrailer(cf *module.Conf, _ *module.Directive, c any) error {
 
 func newHeader(cf *module.Conf) (h header, err error) {
 	h = header{key: []byte(cf.Args[1]), set: addField}
-	switch strings.ToLower(cf.Args[1]) {
+	switch ascii.Lower(cf.Args[1]) {
 	case "cache-control":
 		h.set = addCacheControl
 	case "link":

@@ -3,6 +3,7 @@ package log
 import (
 	"strings"
 
+	"nginxoracle/proxy/ascii"
 	"nginxoracle/proxy/ev"
 	"nginxoracle/proxy/http"
 	"nginxoracle/proxy/module"
@@ -44,7 +45,7 @@ func setLog(cf *module.Conf, _ *module.Directive, c any) error {
 		mc.combinedUsed = true
 	}
 	for _, f := range mc.formats {
-		if strings.EqualFold(f.name, name) {
+		if ascii.EqualFold(f.name, name) {
 			l.format = f
 			break
 		}

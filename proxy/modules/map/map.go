@@ -5,6 +5,7 @@ package mapmod
 import (
 	"strings"
 
+	"nginxoracle/proxy/ascii"
 	"nginxoracle/proxy/http"
 	"nginxoracle/proxy/module"
 )
@@ -122,7 +123,7 @@ func (b *builder) row(cf *module.Conf) error {
 	case http.NameInvalid:
 		return cf.Emerg(`invalid hostname or wildcard "%s"`, key)
 	case http.NameConflict:
-		return cf.Emerg(`conflicting parameter "%s"`, strings.ToLower(key))
+		return cf.Emerg(`conflicting parameter "%s"`, ascii.Lower(key))
 	}
 	return nil
 }

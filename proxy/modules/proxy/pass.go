@@ -3,6 +3,7 @@ package proxy
 import (
 	"strings"
 
+	"nginxoracle/proxy/ascii"
 	"nginxoracle/proxy/http"
 	"nginxoracle/proxy/module"
 	"nginxoracle/proxy/upstream"
@@ -11,7 +12,7 @@ import (
 // cutScheme takes "http://" off; https is known and refused by whoever asks.
 func cutScheme(url string) (schema, rest string, ok bool) {
 	const plain = "http://"
-	if len(url) >= len(plain) && strings.EqualFold(url[:len(plain)], plain) {
+	if len(url) >= len(plain) && ascii.EqualFold(url[:len(plain)], plain) {
 		return url[:len(plain)], url[len(plain):], true
 	}
 	return "", "", false
@@ -19,7 +20,7 @@ func cutScheme(url string) (schema, rest string, ok bool) {
 
 func isHTTPS(url string) bool {
 	const tls = "https://"
-	return len(url) >= len(tls) && strings.EqualFold(url[:len(tls)], tls)
+	return len(url) >= len(tls) && ascii.EqualFold(url[:len(tls)], tls)
 }
 
 // setPass is proxy_pass (ngx_http_proxy_pass).
@@ -134,7 +135,7 @@ func (c *locConf) initHeaders(cf *module.Conf) error {
 defaults:
 	for _, d := range defaultHeaders {
 		for _, s := range merged[:own] {
-			if strings.EqualFold(s.Key, d.Key) {
+			if ascii.EqualFold(s.Key, d.Key) {
 				continue defaults
 			}
 		}
@@ -143,7 +144,7 @@ defaults:
 	set := &headerSet{names: map[string]struct{}{}}
 	var keys []string
 	for _, h := range merged {
-		low := string(lowerASCII([]byte(h.Key)))
+		low := ascii.Lower(h.Key)
 		set.names[low] = struct{}{}
 		keys = append(keys, low)
 		if h.Value == "" {
@@ -162,13 +163,4 @@ defaults:
 // checkHash says what nginx would of its hash table of these names.
 func (c *locConf) checkHash(cf *module.Conf, names []string) error {
 	return http.HashLimits{Name: "proxy_headers_hash", Max: c.headersHashMaxSize, BucketSize: c.headersHashBucketSize}.Check(cf, names)
-}
-
-func lowerASCII(b []byte) []byte {
-	for i, ch := range b {
-		if 'A' <= ch && ch <= 'Z' {
-			b[i] = ch | 0x20
-		}
-	}
-	return b
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"strconv"
 
+	"nginxoracle/proxy/ascii"
 	"nginxoracle/proxy/http"
 	"nginxoracle/proxy/module"
 )
@@ -87,7 +88,7 @@ func headerFilter(r *http.Request, next http.HeaderFilter) http.Rc {
 // wanted reports a Range of bytes whose If-Range, if any, holds.
 func wanted(r *http.Request) bool {
 	h := r.HeadersIn.Range
-	if h == nil || len(h.Value) < 7 || !bytes.EqualFold(h.Value[:6], []byte("bytes=")) {
+	if h == nil || len(h.Value) < 7 || !ascii.EqualFold(h.Value[:6], "bytes=") {
 		return false
 	}
 	if r.HeadersIn.IfRange == nil {

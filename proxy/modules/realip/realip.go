@@ -4,8 +4,8 @@ package realip
 
 import (
 	"strconv"
-	"strings"
 
+	"nginxoracle/proxy/ascii"
 	"nginxoracle/proxy/ev"
 	"nginxoracle/proxy/http"
 	"nginxoracle/proxy/inet"
@@ -85,7 +85,7 @@ func setHeader(cf *module.Conf, cmd *module.Directive, confAny any) error {
 	if cf.Args[1] == "proxy_protocol" {
 		return cf.NotSupported("real_ip_header proxy_protocol")
 	}
-	c.exact, c.header = cf.Args[1], strings.ToLower(cf.Args[1])
+	c.exact, c.header = cf.Args[1], ascii.Lower(cf.Args[1])
 	return nil
 }
 

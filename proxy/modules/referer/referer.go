@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"strings"
 
+	"nginxoracle/proxy/ascii"
 	"nginxoracle/proxy/elog"
 	"nginxoracle/proxy/http"
 	"nginxoracle/proxy/http/pcre"
@@ -51,7 +52,7 @@ func (c *conf) add(cf *module.Conf, name, uri string) error {
 	case http.NameInvalid:
 		return cf.Emerg(`invalid hostname or wildcard "%s"`, name)
 	case http.NameConflict:
-		return cf.Emerg(`conflicting parameter "%s"`, strings.ToLower(name))
+		return cf.Emerg(`conflicting parameter "%s"`, ascii.Lower(name))
 	}
 	c.given = true
 	return nil
@@ -213,7 +214,7 @@ func afterScheme(ref []byte) ([]byte, bool) {
 		return nil, false
 	}
 	for _, scheme := range []string{"http://", "https://"} {
-		if len(ref) >= len(scheme) && strings.EqualFold(string(ref[:len(scheme)]), scheme) {
+		if len(ref) >= len(scheme) && ascii.EqualFold(ref[:len(scheme)], scheme) {
 			return ref[len(scheme):], true
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"strconv"
 
+	"nginxoracle/proxy/ascii"
 	"nginxoracle/proxy/elog"
 	"nginxoracle/proxy/http"
 	"nginxoracle/proxy/module"
@@ -253,7 +254,7 @@ func rangeVariable(r *http.Request, v *http.VarValue, _ any) http.Rc {
 // firstByte is where the range that the client wants begins.
 func firstByte(r *http.Request) int64 {
 	h := r.HeadersIn.Range
-	if r.HeadersIn.IfRange != nil || h == nil || len(h.Value) < 7 || !bytes.EqualFold(h.Value[:6], []byte("bytes=")) {
+	if r.HeadersIn.IfRange != nil || h == nil || len(h.Value) < 7 || !ascii.EqualFold(h.Value[:6], "bytes=") {
 		return 0
 	}
 	s := h.Value[6:]

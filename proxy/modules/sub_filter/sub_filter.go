@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"sort"
 
+	"nginxoracle/proxy/ascii"
 	"nginxoracle/proxy/http"
 	"nginxoracle/proxy/module"
 )
@@ -71,7 +72,7 @@ func set(cf *module.Conf, _ *module.Directive, c any) (err error) {
 		return cf.Emerg("number of search patterns exceeds 255")
 	}
 	var p pair
-	if p.match, err = http.CompileComplexValue(cf, string(http.AppendLower(nil, []byte(cf.Args[1])))); err != nil {
+	if p.match, err = http.CompileComplexValue(cf, string(ascii.AppendLower(nil, cf.Args[1]))); err != nil {
 		return err
 	}
 	if !p.match.Static {
@@ -144,7 +145,7 @@ func headerFilter(r *http.Request, next http.HeaderFilter) http.Rc {
 				return http.Error
 			}
 			if len(text) > 0 {
-				s.matches = append(s.matches, match{text: http.AppendLower(nil, text), value: sc.pairs[i].value})
+				s.matches = append(s.matches, match{text: ascii.AppendLower(nil, text), value: sc.pairs[i].value})
 			}
 		}
 		if len(s.matches) == 0 {
@@ -182,18 +183,11 @@ func (s *ctx) at(start int, text []byte) http.Rc {
 		default:
 			return http.Again
 		}
-		if lower(have) != c {
+		if ascii.LowerByte(have) != c {
 			return http.Declined
 		}
 	}
 	return http.OK
-}
-
-func lower(c byte) byte {
-	if c >= 'A' && c <= 'Z' {
-		return c | 0x20
-	}
-	return c
 }
 
 // cut is what one step of the search found: bytes of before that are sent now (saved), then data up
@@ -224,7 +218,7 @@ func (s *ctx) parse(flush bool) cut {
 		} else {
 			c = s.data[s.pos+offset]
 		}
-		c = lower(c)
+		c = ascii.LowerByte(c)
 		if shift := t.shift[c]; shift > 0 {
 			offset += shift
 			continue

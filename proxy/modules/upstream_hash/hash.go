@@ -5,8 +5,8 @@ import (
 	"hash/crc32"
 	"sort"
 	"strconv"
-	"strings"
 
+	"nginxoracle/proxy/ascii"
 	"nginxoracle/proxy/http"
 	"nginxoracle/proxy/module"
 	"nginxoracle/proxy/upstream"
@@ -158,7 +158,7 @@ func ring(peers *upstream.Peers) []point {
 }
 
 func split(server string) (host, port string) {
-	if len(server) >= 5 && strings.EqualFold(server[:5], "unix:") {
+	if len(server) >= 5 && ascii.EqualFold(server[:5], "unix:") {
 		return server[5:], ""
 	}
 	for j := len(server) - 1; j >= 0; j-- {
