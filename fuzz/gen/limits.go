@@ -71,13 +71,13 @@ func (u *unit) fLimitReq() {
 		n.Add(u.dir("limit_req", args))
 	}
 	u.limited(n, s, "limit_req", u.pick("info", "notice"))
-	for _, v := range values {
-		u.hit(s, p+v)
-	}
 	if !short {
-		u.hit(s, p+values[0])
+		for _, v := range append(values, values[0]) {
+			u.hit(s, p+v)
+		}
 		return
 	}
+	// Whether a request finds the one before it worked off would be chance, unless both come at once.
 	all := ""
 	k := u.in(2, 3)
 	for range k {
