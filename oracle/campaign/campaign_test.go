@@ -49,6 +49,7 @@ type rigged struct {
 	waver          bool
 	twist          func(target string, n int32, slot, slots int) string // another answer; n counts this target's runs
 	crash          string                                               // the reference's worker crashes with a configuration that has this text
+	exits          bool                                                 // not its worker, the whole server
 	turns          [2]atomic.Int32                                      // the reference's runs, the candidate's
 	runs           atomic.Int32
 	opened, closed atomic.Int32
@@ -94,7 +95,9 @@ func (r *rigged) run(ctx context.Context, c engine.Cell, cs *casefile.Case, _ ru
 	}
 	o := &observe.Observation{Info: c.Info(), Process: observe.Process{Started: true}, Took: time.Millisecond}
 	if c.Info().Target == "nginx" && r.crash != "" && bytes.Contains(conf, []byte(r.crash)) {
-		o.Process.Worker = "exited on signal 11"
+		if o.Process.Worker = "exited on signal 11"; r.exits {
+			o.Process.Worker, o.Process.Exit = "", engine.Exit{Exited: true, Signal: 11}
+		}
 	}
 	units, turn := map[int]bool{}, int32(0)
 	for _, s := range cs.Sections {
@@ -117,7 +120,7 @@ func (r *rigged) run(ctx context.Context, c engine.Cell, cs *casefile.Case, _ ru
 		if r.twist != nil {
 			answer = cmp.Or(r.twist(c.Info().Target, turn, (s.ID-1)/100, len(units)), answer)
 		}
-		if o.Process.Worker != "" {
+		if crash(o) != "" {
 			answer = ""
 		}
 		o.Clients = append(o.Clients, observe.Conn{ID: s.ID, Addr: s.Addr, Recv: []byte(answer), End: observe.EndClosed})
@@ -127,7 +130,7 @@ func (r *rigged) run(ctx context.Context, c engine.Cell, cs *casefile.Case, _ ru
 
 func compare(ref, cand *observe.Observation) diff.Result {
 	r := diff.Result{Verdict: diff.Agree}
-	if a, b := ref.Process.Worker, cand.Process.Worker; a != b {
+	if a, b := crash(ref), crash(cand); a != b {
 		r.Verdict = diff.Differ
 		r.Mismatches = append(r.Mismatches, diff.Mismatch{Kind: diff.KindProcess, Where: diff.Workers, Ref: []byte(a), Cand: []byte(b)})
 	}

@@ -11,20 +11,29 @@ import (
 	"nginxoracle/oracle/run"
 )
 
-// A worker that crashes takes the exchanges of a whole batch with it, and each of its units then differs.
+// A server, or a worker, that crashes takes the exchanges of a whole batch with it, and each of its units then differs.
 // Only the one that makes it crash says something: it is looked for, kept by itself, and the others are
 // played again without it.
 
-// crashes are the mismatches of workers that crashed on one side and not on the other in the same way.
+// crash is how a server or a worker of it has ended that should not have; empty when none has.
+func crash(o *observe.Observation) string {
+	p := &o.Process
+	if p.Started && (p.Exit.Code != 0 || p.Exit.Signal != 0) {
+		return fmt.Sprintf("exit %d, signal %d %s", p.Exit.Code, p.Exit.Signal, p.Worker)
+	}
+	return p.Worker
+}
+
+// crashes are the mismatches of processes that crashed on one side and not on the other in the same way.
 func (c *Campaign) crashes(ref, cand *observe.Observation) []diff.Mismatch {
-	if ref.Process.Worker == cand.Process.Worker {
+	if crash(ref) == crash(cand) {
 		return nil
 	}
 	r := c.cfg.Compare(ref, cand)
-	return slices.DeleteFunc(slices.Clone(r.Mismatches), func(m diff.Mismatch) bool { return m.Where != diff.Workers })
+	return slices.DeleteFunc(slices.Clone(r.Mismatches), func(m diff.Mismatch) bool { return m.Where != diff.Workers && m.Where != diff.Exit })
 }
 
-// crasher looks for the unit of b that makes a worker crash, halves first; -1 when none does so by itself.
+// crasher looks for the unit of b that makes a process crash, halves first; -1 when none does so by itself.
 func (c *Campaign) crasher(ctx context.Context, rig *cells, b *gen.Batch) (slot int, err error) {
 	slots := make([]int, len(b.Units))
 	for i := range slots {
@@ -57,11 +66,11 @@ func (c *Campaign) crashesWith(ctx context.Context, rig *cells, b *gen.Batch) (b
 		return false, err
 	}
 	c.count(func(s *State) { s.Boots += 2 })
-	return ref.Process.Worker != cand.Process.Worker, nil
+	return crash(ref) != crash(cand), nil
 }
 
 // withoutCrasher keeps the unit that makes a worker crash, and gives the batch without it; ok is false when
-// no worker crashed, or no unit makes one crash by itself.
+// nothing crashed, or no unit makes it crash by itself.
 func (c *Campaign) withoutCrasher(ctx context.Context, rig *cells, b *gen.Batch, ref, cand *observe.Observation) (left *gen.Batch, ok bool, err error) {
 	ms := c.crashes(ref, cand)
 	if len(ms) == 0 || len(b.Units) == 1 {

@@ -9,7 +9,13 @@ import (
 
 // A unit that makes a worker crash is found among the others, which are compared without it.
 func TestCrashIsOneUnits(t *testing.T) {
-	r := &rigged{t: t, dir: t.TempDir(), bug: "no such directive", crash: " 6/0/2"}
+	for _, exit := range []bool{false, true} {
+		crashIsOneUnits(t, &rigged{t: t, dir: t.TempDir(), bug: "no such directive", crash: " 6/0/2", exits: exit})
+	}
+}
+
+func crashIsOneUnits(t *testing.T, r *rigged) {
+	t.Helper()
 	one := func(c *Config) {
 		c.Seed, c.Feedback, c.Wrong, c.Jobs, c.Batches, c.Shrink = 6, false, 0, 1, 1, minimize.Budget{Attempts: 1}
 	}

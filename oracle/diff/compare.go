@@ -324,7 +324,7 @@ func (c *comparer) tree(ref, cand []observe.FileState) {
 func (c *comparer) processes(ref, cand *observe.Observation) {
 	r, d := &ref.Process, &cand.Process
 	if r.Started && d.Started {
-		c.plain(KindProcess, "exit", exitText(r.Exit.Code, r.Exit.Signal), exitText(d.Exit.Code, d.Exit.Signal))
+		c.plain(KindProcess, Exit, exitText(r.Exit.Code, r.Exit.Signal), exitText(d.Exit.Code, d.Exit.Signal))
 		c.plain(KindProcess, "descriptors gained", strconv.Itoa(r.FDAfter-r.FDBefore), strconv.Itoa(d.FDAfter-d.FDBefore))
 	}
 	c.plain(KindProcess, "processes left", strings.Join(r.Left, "\n"), strings.Join(d.Left, "\n"))
@@ -332,8 +332,11 @@ func (c *comparer) processes(ref, cand *observe.Observation) {
 	c.plain(KindProcess, "last-resort timeouts", strconv.Itoa(ref.Timeouts), strconv.Itoa(cand.Timeouts))
 }
 
-// Workers is where a crash of a worker differs.
-const Workers = "workers"
+// Where a crash differs: of a worker, and of the main process.
+const (
+	Workers = "workers"
+	Exit    = "exit"
+)
 
 func worker(p *observe.Process) string {
 	if p.Worker == "" {

@@ -187,7 +187,7 @@ func postRewritePhase(r *Request, ph *PhaseHandler) Rc {
 		r.phase++
 		return Again
 	}
-	if r.URIChanges--; r.URIChanges == 0 {
+	if r.changesURI(); r.URIChanges == 0 {
 		r.Conn.Log.Err(logError, nil, "rewrite or internal redirection cycle while processing \"%s\"", r.URI)
 		r.Finalize(500)
 		return OK
@@ -309,3 +309,7 @@ func contentPhase(r *Request, ph *PhaseHandler) Rc {
 	r.Finalize(404)
 	return OK
 }
+
+// changesURI counts down what is left of changes of the URI. Nginx has four bits for it, so that what goes on behind a
+// cycle, a post_action, has 15 more.
+func (r *Request) changesURI() { r.URIChanges = (r.URIChanges - 1) & 15 }

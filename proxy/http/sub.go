@@ -79,7 +79,7 @@ func (r *Request) InternalRedirect(uri, args []byte) Rc { return r.RedirectBehin
 // RedirectBehind is InternalRedirect to a URI that lies behind the path root in memory, which tells whether an
 // empty one is a folder's: nginx looks at the byte before its end.
 func (r *Request) RedirectBehind(root, uri, args []byte) Rc {
-	if r.URIChanges--; r.URIChanges == 0 {
+	if r.changesURI(); r.URIChanges == 0 {
 		r.Conn.Log.Err(logError, nil, "rewrite or internal redirection cycle while internally redirecting to \"%s\"", uri)
 		r.Main.Count++
 		r.Finalize(500)
@@ -103,7 +103,7 @@ func (r *Request) RedirectBehind(root, uri, args []byte) Rc {
 func (r *Request) NamedLocation(name []byte) Rc {
 	log := r.Conn.Log
 	r.Main.Count++
-	if r.URIChanges--; r.URIChanges == 0 {
+	if r.changesURI(); r.URIChanges == 0 {
 		log.Err(logError, nil, "rewrite or internal redirection cycle while redirect to named location \"%s\"", name)
 		r.Finalize(500)
 		return Done
