@@ -2,6 +2,7 @@ package gen
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"nginxoracle/oracle/minimize/conftree"
@@ -589,10 +590,13 @@ func (u *unit) fTimers() {
 			return
 		}
 	}
+	if slices.ContainsFunc(u.own, func(o ownClients) bool { return o.port == s.port }) {
+		return // see held
+	}
 	s.node.Add(u.dir("client_header_timeout", "50ms"))
 	u.put(s.node, "client_body_timeout", "50ms")
 	u.put(s.node, "keepalive_timeout", "50ms")
-	u.timers = 2
+	u.timers, s.timers = 2, true
 	u.hit(s, "/a.txt")
 	t := u.hit(s, "/nope")
 	t.method, t.body = "POST", true

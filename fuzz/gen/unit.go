@@ -75,6 +75,8 @@ type server struct {
 	hosts []string // Host values that select it, first the plainest
 	seen  map[string]bool
 	uris  []string // URIs that mean something in it
+
+	timers bool // its clients' timeouts are tens of milliseconds
 }
 
 // target is something a request can hit.
