@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -101,9 +102,16 @@ func run(ctx context.Context, kills int, seed uint64, cell string, keep bool) er
 		return err
 	}
 	defer l.end()
+	if err := l.underWay(ctx); err != nil {
+		return err
+	}
 	hit := map[string]int{}
+	deck := slices.Clone(victims)
 	for n := 0; n < kills; n++ {
-		kind, err := l.strike(ctx, r)
+		if n%len(deck) == 0 {
+			r.Shuffle(len(deck), func(i, j int) { deck[i], deck[j] = deck[j], deck[i] })
+		}
+		kind, err := l.strike(ctx, r, deck[n%len(deck)])
 		if err != nil {
 			return fmt.Errorf("kill %d: %w", n+1, err)
 		}
@@ -146,12 +154,33 @@ func (l *lab) end() {
 	}
 }
 
-// victims deals who is killed: the oracle in two of five.
+// underWay waits until the campaign has something to lose: on a machine that is short of time, all kills
+// might come before anything was compared.
+func (l *lab) underWay(ctx context.Context) error {
+	for end := time.Now().Add(2 * time.Minute); len(l.books.cases) == 0; {
+		select {
+		case err := <-l.ended:
+			l.cmd = nil
+			return fmt.Errorf("the campaign ended by itself: %v\n%s", err, tail(l.said))
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("the campaign has found nothing in a proxy that was spoiled\n%s", tail(l.said))
+		}
+		if err := l.books.look(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// victims is who is killed, dealt in a new order each time round: the oracle in two of five.
 var victims = []string{"oracle", "agent", "oracle", "master", "worker"}
 
-// strike kills one process at a random moment.
-func (l *lab) strike(ctx context.Context, r *rand.Rand) (kind string, err error) {
-	kind = victims[r.IntN(len(victims))]
+// strike kills one process of that kind at a random moment.
+func (l *lab) strike(ctx context.Context, r *rand.Rand, kind string) (string, error) {
 	wait := time.Duration(50+r.IntN(1200)) * time.Millisecond
 	pick := r.Uint64()
 	for deadline := time.Now().Add(time.Minute); ; wait = 3 * time.Millisecond {
