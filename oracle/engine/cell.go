@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"path"
 	"strings"
 	"sync"
 	"syscall"
@@ -49,6 +50,8 @@ type cell struct {
 	remote bool // the agent must probe: this process may not look into the cell
 	mine   probe.Mine
 	server int
+
+	given []File // the last Reset's
 
 	sockets map[string][]int // unconnected sockets of the cell, by family
 	batch   int
@@ -175,6 +178,7 @@ func (c *cell) Reset(ctx context.Context, files []File) error {
 	}
 	clear(c.mine.Inodes)
 	clear(c.mine.Paths)
+	c.given = files
 	_, _, err := c.call(ctx, req)
 	return err
 }
@@ -187,6 +191,20 @@ func (c *cell) Tree(ctx context.Context) ([]File, error) {
 	files := make([]File, len(ans.Files))
 	for i, f := range ans.Files {
 		files[i] = File(f)
+	}
+	if len(ans.Kept) == 0 {
+		return files, nil
+	}
+	given := make(map[string][]byte, len(c.given))
+	for _, f := range c.given {
+		given[path.Clean(f.Path)] = f.Data
+	}
+	for _, i := range ans.Kept {
+		data, ok := given[files[i].Path]
+		if !ok || int64(len(data)) != files[i].Size {
+			return nil, fmt.Errorf("cell %s: tree: %s is not as it was written, though the agent says so", c.info.Target, files[i].Path)
+		}
+		files[i].Data = data
 	}
 	return files, nil
 }
@@ -227,6 +245,11 @@ func (c *cell) Probe(ctx context.Context) (Rest, error) { return c.probe(ctx, (*
 // Glance is Probe for a caller who looks often while no process comes or goes (see probe.Prober.Glance); where
 // only the agent may look, it is Probe.
 func (c *cell) Glance(ctx context.Context) (Rest, error) { return c.probe(ctx, (*probe.Prober).Glance) }
+
+// Doze is the first half of a Glance (see probe.Prober.Doze); where only the agent may look, it is Probe.
+func (c *cell) Doze(ctx context.Context) (Rest, error) {
+	return c.probe(ctx, func(p *probe.Prober, server int, _ probe.Mine) (probe.Rest, error) { return p.Doze(server) })
+}
 
 func (c *cell) probe(ctx context.Context, look func(*probe.Prober, int, probe.Mine) (probe.Rest, error)) (Rest, error) {
 	if !c.remote {

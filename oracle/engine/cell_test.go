@@ -214,6 +214,51 @@ func TestTree(t *testing.T) {
 	})
 }
 
+// What is as it was written is not read again: every way in which a file can become another must show.
+func TestTreeShowsChanges(t *testing.T) {
+	eachKind(t, engine.Options{}, func(t *testing.T, c engine.Cell) {
+		var in []engine.File
+		for _, name := range []string{"kept", "rewritten", "moved", "under", "gone", "x/f", "y/f"} {
+			in = append(in, engine.File{Path: name, Data: []byte("of " + name), MTime: 1700000000})
+		}
+		in = append(in, engine.File{Path: "./odd//name", Data: []byte("of odd")}, engine.File{Path: "empty"})
+		if err := c.Reset(t.Context(), in); err != nil {
+			t.Fatal(err)
+		}
+		for _, step := range []struct {
+			op   string
+			args []string
+			data string
+		}{
+			{"write", []string{"rewritten"}, "of somebody"},
+			{"rename", []string{"moved", "under"}, ""},
+			{"remove", []string{"gone"}, ""},
+			{"rename", []string{"x", "z"}, ""},
+			{"rename", []string{"y", "x"}, ""},
+			{"rename", []string{"z", "y"}, ""},
+		} {
+			if err := c.Do(t.Context(), step.op, step.args, []byte(step.data)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		files, err := c.Tree(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]string{}
+		for _, f := range files {
+			if !f.Dir {
+				got[f.Path] = string(f.Data)
+			}
+		}
+		want := map[string]string{"kept": "of kept", "rewritten": "of somebody", "under": "of moved", "x/f": "of y/f", "y/f": "of x/f",
+			"odd/name": "of odd", "empty": ""}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("the files (-want +got):\n%s", d)
+		}
+	})
+}
+
 func TestDo(t *testing.T) {
 	eachKind(t, engine.Options{}, func(t *testing.T, c engine.Cell) {
 		if err := c.Reset(t.Context(), nil); err != nil {
@@ -275,6 +320,33 @@ func TestManyDials(t *testing.T) {
 }
 
 // Two cells are apart: both listen on the same address.
+// Connections that are over are forgotten between runs: every look at the sockets goes over them, and the kernel keeps
+// only so many.
+func TestResetForgetsClosedConnections(t *testing.T) {
+	c := open(t, "local", engine.Options{})
+	waiting := func() string {
+		text, err := engine.ReadProc(c, "1/net/sockstat")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, rest, _ := strings.Cut(string(text), " tw ")
+		n, _, _ := strings.Cut(rest, " ")
+		return n
+	}
+	s := start(t, c, "server { listen 127.0.0.1:8080; return 200 hello; }")
+	for range 20 {
+		get(t, c, "127.0.0.1:8080", "/")
+	}
+	eventually(t, "connections in TIME-WAIT", func() bool { return waiting() != "0" })
+	stop(t, s)
+	if err := c.Reset(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if n := waiting(); n != "0" {
+		t.Errorf("%s connections are left in TIME-WAIT", n)
+	}
+}
+
 func TestCellsAreApart(t *testing.T) {
 	a, b := open(t, engine.Local, engine.Options{}), open(t, engine.Local, engine.Options{})
 	start(t, a, "server { listen 127.0.0.1:8080; return 200 a; }")

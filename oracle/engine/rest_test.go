@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"strings"
 	"testing"
@@ -76,6 +77,41 @@ func TestOwnQueuesDoNotCount(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A glance behind a doze says whether the server has slept since, however briefly it ran and however still it is now.
+func TestGlanceGoesOnFromADoze(t *testing.T) {
+	eachKind(t, engine.Options{}, func(t *testing.T, c engine.Cell) {
+		s := start(t, c, "server { listen 127.0.0.1:8080; return 200 hello; }")
+		g := c.(interface {
+			Doze(context.Context) (engine.Rest, error)
+			Glance(context.Context) (engine.Rest, error)
+		})
+		asleep := func(look func(context.Context) (engine.Rest, error)) bool {
+			r, err := look(t.Context())
+			if err != nil || !r.Alive {
+				t.Fatalf("a look at the server: %+v, %v", r, err)
+			}
+			return r.Asleep
+		}
+		eventually(t, "sleep", func() bool { return asleep(g.Doze) && asleep(g.Glance) })
+		eventually(t, "a doze", func() bool { return asleep(g.Doze) })
+		get(t, c, "127.0.0.1:8080", "/")
+		for range 100 { // Asleep looks at the threads alone, and leaves the doze as it is
+			if a, err := c.(interface {
+				Asleep(context.Context) (bool, error)
+			}).Asleep(t.Context()); err != nil {
+				t.Fatal(err)
+			} else if a {
+				break
+			}
+		}
+		if asleep(g.Glance) {
+			t.Error("the server has answered between doze and glance, and is said to have slept")
+		}
+		eventually(t, "sleep again", func() bool { return asleep(g.Doze) && asleep(g.Glance) })
+		stop(t, s)
+	})
 }
 
 // Bytes that the server leaves unread are seen.

@@ -263,7 +263,8 @@ func (s *scheduler) resume() (left int, err error) {
 
 // moved notes that something has: what was seen of the server's rest is void.
 func (s *scheduler) moved() {
-	s.progress, s.calm.looks = s.p.now(), 0
+	s.progress = s.p.now()
+	s.calm.restart()
 	s.awake = time.Time{}
 	s.pause = -1
 	for _, l := range s.waiting {
@@ -322,7 +323,8 @@ func (s *scheduler) step(ctx context.Context) error {
 		s.pause = time.Hour // bounded by what is waited for
 		return nil
 	}
-	if p.last, err = p.probe(ctx); err != nil {
+	var half bool
+	if p.last, half, err = p.probe(ctx, s.calm.fresh()); err != nil {
 		return fmt.Errorf("look at the server: %w", err)
 	}
 	if p.last.Alive && !p.last.Asleep {
@@ -333,25 +335,36 @@ func (s *scheduler) step(ctx context.Context) error {
 	} else {
 		s.awake = time.Time{}
 	}
+	if half && p.last.Alive && p.last.Asleep {
+		s.calm.dozed, s.pause = true, 0
+		return nil
+	}
+	var ours queues
+	if !half {
+		ours = p.queues(p.last)
+	}
 	var atRest bool
-	if atRest, s.pause = s.calm.add(p.last, p.queues(p.last)); !atRest {
+	if atRest, s.pause = s.calm.add(p.last, ours); !atRest {
 		return nil
 	}
 	if moved, err = p.poll(0); err != nil {
 		return err
-	}
-	if !moved {
-		s.lateOrigins()
-		if moved, err = p.release(); err != nil {
-			return err
-		}
 	}
 	if moved {
 		s.met()
 		s.moved()
 		return nil
 	}
-	s.rest()
+	s.lateOrigins()
+	moved, busy, err := p.release()
+	if err != nil {
+		return err
+	}
+	s.rest(busy)
+	if moved {
+		s.met()
+		s.moved()
+	}
 	return nil
 }
 
@@ -371,17 +384,21 @@ func (s *scheduler) lateOrigins() {
 }
 
 // rest releases the lanes that wait for the server's rest, or for what will not
-// come any more. The others wait for an origin's pause, a timer of the server's, or the clock.
-func (s *scheduler) rest() {
+// come any more. The others wait for an origin's pause, a timer of the server's, or the clock. So do those of which
+// busy says that an origin of theirs goes on at this rest: it goes first.
+func (s *scheduler) rest(busy func(*lane) bool) {
 	now := s.p.now()
 	idle := now.Sub(s.progress)
 	s.pause = time.Hour
 	for _, l := range s.waiting {
+		if busy(l) {
+			continue
+		}
 		wake := s.p.nextWake(l)
 		switch k := l.goal.kind; {
 		case k == forTime:
 		case k == forTimers && s.p.shortTimerRuns() && idle < timerPatience:
-			s.calm.looks = 0
+			s.calm.restart()
 			s.pause = min(s.pause, time.Duration(s.p.last.Timer)*time.Millisecond)
 			if s.p.many { // perhaps another lane's, which has put off this one's step
 				s.tooLate(l)
@@ -390,13 +407,14 @@ func (s *scheduler) rest() {
 			s.drawnOut(l, now)
 			l.waits = false
 		case wake.IsZero() && l.timed && l.goal.timers() && s.p.timerDue(idle):
-			s.calm.looks = 0
+			s.calm.restart()
 			s.pause = min(s.pause, time.Duration(s.p.last.Timer)*time.Millisecond)
 		case wake.IsZero():
 			s.drawnOut(l, now)
 			l.waits = false
 		default: // an origin takes its time: the script says so
-			s.progress, s.calm.looks = now, 0
+			s.progress = now
+			s.calm.restart()
 		}
 	}
 }

@@ -156,10 +156,24 @@ func (p *Player) arm(c *conn) error {
 	return watchWrite(p.ep, c.fd, c.slot)
 }
 
-// release lets every origin's connection that waits for rest go on, and tells
-// whether one did.
-func (p *Player) release() (moved bool, err error) {
-	return p.advanceAll(true, (*conn).wantsRest)
+// release lets every origin's connection that waits for rest go on. It tells whether one moved, and whose lanes
+// those serve: an origin that serves no lane alone is every lane's.
+func (p *Player) release() (moved bool, serve func(*lane) bool, err error) {
+	lanes := map[int]bool{}
+	serve = func(l *lane) bool { return lanes[-1] || lanes[l.index] }
+	for _, c := range slices.Clone(p.live) { // advancing may close c and take it off the list
+		if !c.wantsRest() {
+			continue
+		}
+		m, err := p.advance(c, true)
+		if err != nil {
+			return false, serve, err
+		}
+		if m {
+			moved, lanes[c.origin.lane] = true, true
+		}
+	}
+	return moved, serve, nil
 }
 
 // wantRest tells whether any origin waits for the server to rest.
@@ -171,16 +185,11 @@ func (p *Player) wakeUp() (moved bool, err error) {
 		return false, nil
 	}
 	now := p.now()
-	return p.advanceAll(false, func(c *conn) bool { return !c.wake.IsZero() && !now.Before(c.wake) })
-}
-
-// advanceAll advances the origins' open connections that want it.
-func (p *Player) advanceAll(atRest bool, want func(*conn) bool) (moved bool, err error) {
-	for _, c := range slices.Clone(p.live) { // advancing may close c and take it off the list
-		if !want(c) {
+	for _, c := range slices.Clone(p.live) {
+		if c.wake.IsZero() || now.Before(c.wake) {
 			continue
 		}
-		m, err := p.advance(c, atRest)
+		m, err := p.advance(c, false)
 		if err != nil {
 			return false, err
 		}

@@ -39,17 +39,27 @@ type freezer interface {
 	Freeze(on bool) error
 }
 
-// glancer is what a cell may have besides: Probe without what does not change while many lanes play.
+// glancer is what a cell may have besides: Probe without what does not change while many lanes play, and the first
+// half of that, which looks at no queue.
 type glancer interface {
+	Doze(ctx context.Context) (engine.Rest, error)
 	Glance(ctx context.Context) (engine.Rest, error)
 }
 
-// probe looks at the server.
-func (p *Player) probe(ctx context.Context) (engine.Rest, error) {
-	if g, ok := p.cell.(glancer); ok && p.many {
-		return g.Glance(ctx)
+// probe looks at the server. half tells that no queue was looked at: the next look does so, and says whether the server
+// has slept in between.
+func (p *Player) probe(ctx context.Context, first bool) (r engine.Rest, half bool, err error) {
+	g, ok := p.cell.(glancer)
+	switch {
+	case ok && p.many && first:
+		r, err = g.Doze(ctx)
+		return r, true, err
+	case ok && p.many:
+		r, err = g.Glance(ctx)
+		return r, false, err
 	}
-	return p.cell.Probe(ctx)
+	r, err = p.cell.Probe(ctx)
+	return r, false, err
 }
 
 // Player plays the scripts of one started server. It is used by one goroutine.

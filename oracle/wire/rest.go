@@ -74,14 +74,21 @@ const (
 type calm struct {
 	rest  engine.Rest
 	looks int
+	dozed bool          // before the first of them all threads slept, and have slept since
 	awake time.Duration // the last pause for a server that is awake
 }
+
+// restart forgets what was seen.
+func (k *calm) restart() { k.looks, k.dozed = 0, false }
+
+// fresh tells whether nothing has been seen yet.
+func (k *calm) fresh() bool { return k.looks == 0 && !k.dozed }
 
 // add adds what a look has shown, and tells whether the server rests, and if it
 // does not, how long to wait before the next look.
 func (k *calm) add(r engine.Rest, ours queues) (atRest bool, pause time.Duration) {
 	if r.Alive && !r.Asleep {
-		k.looks = 0
+		k.restart()
 		k.awake = min(max(awakeFirst, 2*k.awake), lookApart)
 		return false, k.awake
 	}
@@ -98,7 +105,7 @@ func (k *calm) add(r engine.Rest, ours queues) (atRest bool, pause time.Duration
 	case r.RecvQ+r.SendQ+r.Flying > 0:
 		return k.looks >= looksQueued, lookApart
 	}
-	return k.looks >= looksEmpty, 0
+	return k.looks >= looksEmpty || k.dozed, 0
 }
 
 // queues is what waits in the sockets of the oracle's own.

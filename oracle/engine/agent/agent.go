@@ -34,6 +34,9 @@ type agent struct {
 	outputs int // folder for the outputs of processes, out of the server's reach
 	drop    bool
 
+	written map[string]uint64 // inodes of the files that the last reset wrote, by path
+	wrote   unix.Timespec     // when it had: a later change gives a file a change time that is no earlier
+
 	server int // main process of the running server, 0 = none
 	mine   probe.Mine
 }
@@ -50,7 +53,7 @@ func Main(args []string) int {
 	if args[0] == Try {
 		return try()
 	}
-	a := &agent{drop: unix.Geteuid() == 0}
+	a := &agent{drop: unix.Geteuid() == 0, written: map[string]uint64{}}
 	if err := json.Unmarshal([]byte(args[0]), &a.spec); err != nil {
 		fmt.Fprintf(os.Stderr, "cell-agent: specification: %v\n", err)
 		return 2
@@ -201,7 +204,7 @@ func (a *agent) do(req *proto.Request) (ans proto.Answer, fds []int, err error) 
 	case proto.OpReset:
 		err = a.reset(req.Files)
 	case proto.OpTree:
-		ans.Files, err = tree()
+		ans.Files, ans.Kept, err = a.tree()
 	case proto.OpDo:
 		err = a.change(req.Name, req.Args, req.Data)
 	case proto.OpCommand:

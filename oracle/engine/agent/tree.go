@@ -28,6 +28,9 @@ func (a *agent) reset(files []proto.File) error {
 		return fmt.Errorf("reset: a server is still running (processes %v)", pids)
 	}
 	a.reaper.reset()
+	if err := a.prober.Forget(); err != nil {
+		return fmt.Errorf("reset: %w", err)
+	}
 	if err := empty(proto.CellDir); err != nil {
 		return err
 	}
@@ -37,6 +40,7 @@ func (a *agent) reset(files []proto.File) error {
 	if err := a.own(proto.CellDir); err != nil {
 		return err
 	}
+	a.written = make(map[string]uint64, len(files))
 	for _, f := range files {
 		if err := a.write(f); err != nil {
 			return fmt.Errorf("reset: %w", err)
@@ -44,9 +48,15 @@ func (a *agent) reset(files []proto.File) error {
 	}
 	// Writing into a folder changes its time: folders' times come last.
 	for _, f := range files {
-		if err := setTime(f); err != nil {
-			return fmt.Errorf("reset: %w", err)
+		if f.Dir {
+			if err := setTime(f); err != nil {
+				return fmt.Errorf("reset: %w", err)
+			}
 		}
+	}
+	// The coarse clock is the one that file systems take their times from.
+	if err := unix.ClockGettime(unix.CLOCK_REALTIME_COARSE, &a.wrote); err != nil {
+		return fmt.Errorf("reset: read the clock: %w", err)
 	}
 	return nil
 }
@@ -86,23 +96,62 @@ func (a *agent) write(f proto.File) error {
 		if err := os.Symlink(f.Link, path); err != nil {
 			return err
 		}
+		if err := a.own(path); err != nil {
+			return err
+		}
+		return setTime(f)
 	case f.Dir:
 		if err := os.Mkdir(path, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
-	default:
-		if err := os.WriteFile(path, f.Data, 0o644); err != nil {
+		if err := a.own(path); err != nil || f.Mode == 0 {
 			return err
 		}
-	}
-	if err := a.own(path); err != nil {
-		return err
-	}
-	if f.Link == "" && f.Mode != 0 {
 		if err := unix.Chmod(path, f.Mode); err != nil {
 			return &fs.PathError{Op: "chmod", Path: path, Err: err}
 		}
+		return nil
 	}
+	return a.writeFile(path, f)
+}
+
+// writeFile writes a file with its owner, mode and time. A batch has more than a thousand: it is done by
+// descriptor, in as few calls as there can be.
+func (a *agent) writeFile(path string, f proto.File) error {
+	fd, err := unix.Open(path, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_CLOEXEC, 0o644)
+	if err != nil {
+		return &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer unix.Close(fd)
+	failed := func(op string, err error) error { return &fs.PathError{Op: op, Path: path, Err: err} }
+	for data := f.Data; len(data) > 0; {
+		n, err := unix.Write(fd, data)
+		if err != nil && err != unix.EINTR {
+			return failed("write", err)
+		}
+		data = data[max(n, 0):]
+	}
+	if a.drop {
+		if err := unix.Fchown(fd, a.spec.Euid, a.spec.Egid); err != nil {
+			return failed("chown", err)
+		}
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return failed("stat", err)
+	}
+	if f.Mode != 0 && st.Mode&0o7777 != f.Mode {
+		if err := unix.Fchmod(fd, f.Mode); err != nil {
+			return failed("chmod", err)
+		}
+	}
+	if f.MTime != 0 {
+		t := []unix.Timespec{{Sec: f.MTime}, {Sec: f.MTime}}
+		if err := unix.UtimesNanoAt(fd, "", t, unix.AT_EMPTY_PATH); err != nil {
+			return failed("set time", err)
+		}
+	}
+	a.written[path] = st.Ino
 	return nil
 }
 
@@ -138,23 +187,33 @@ const treeBytes = 256 << 20
 
 // tree reads the work tree, in lexical order, and behind it what lies in the
 // other folders that a server may write to: there only files (temporary ones that
-// were left, a default log, a socket), by their absolute paths.
-func tree() ([]proto.File, error) {
-	w := &walker{left: treeBytes}
+// were left, a default log, a socket), by their absolute paths. kept are those, by index, that are as the last reset
+// wrote them.
+func (a *agent) tree() (files []proto.File, kept []int, err error) {
+	w := &walker{agent: a, left: treeBytes}
 	if err := w.walk(proto.CellDir, false); err != nil {
-		return nil, fmt.Errorf("read the work tree: %w", err)
+		return nil, nil, fmt.Errorf("read the work tree: %w", err)
 	}
 	for _, dir := range Scratch {
 		if err := w.walk(dir+"/", true); err != nil { // the slash: it may be a link
-			return nil, fmt.Errorf("read %s: %w", dir, err)
+			return nil, nil, fmt.Errorf("read %s: %w", dir, err)
 		}
 	}
-	return w.files, nil
+	return w.files, w.kept, nil
 }
 
 type walker struct {
+	agent *agent
 	files []proto.File
+	kept  []int
 	left  int64 // bytes that may still be handed out
+}
+
+// untouched tells whether a file is the very one that the last reset wrote at this path, and has not been changed
+// since. Only the kernel sets a file's change time.
+func (a *agent) untouched(path string, st *unix.Stat_t) bool {
+	ino, ok := a.written[path]
+	return ok && ino == st.Ino && (st.Ctim.Sec < a.wrote.Sec || st.Ctim.Sec == a.wrote.Sec && st.Ctim.Nsec < a.wrote.Nsec)
 }
 
 func (w *walker) walk(root string, filesOnly bool) error {
@@ -181,6 +240,10 @@ func (w *walker) walk(root string, filesOnly bool) error {
 		case unix.S_IFLNK:
 			f.Link, err = os.Readlink(path)
 		case unix.S_IFREG:
+			if w.agent.untouched(path, &st) {
+				w.kept = append(w.kept, len(w.files))
+				break
+			}
 			f.Data, err = readFile(path, min(w.left, st.Size))
 			w.left -= int64(len(f.Data))
 		default:
@@ -228,9 +291,7 @@ func (a *agent) change(op string, args []string, data []byte) error {
 		}
 		// The time of a file is part of what is compared (Last-Modified): it must not be the clock's.
 		f.MTime = writtenTime
-		if err = a.write(f); err == nil {
-			err = setTime(f)
-		}
+		err = a.write(f)
 	case "remove":
 		if _, err = os.Lstat(path); err == nil { // removing nothing is a mistake in a script
 			err = os.RemoveAll(path)

@@ -14,6 +14,10 @@ import (
 const (
 	tcpdiagGetsock   = 18 // both families in one walk of the kernel's table
 	sockDiagByFamily = 20
+	sockDestroy      = 21
+
+	sockIDAt  = 4  // in inet_diag_msg: struct inet_diag_sockid
+	sockIDLen = 48 // with the cookie that tells one socket from all others
 
 	inetReqLen   = 60 // struct inet_diag_req
 	inetMsgLen   = 72 // struct inet_diag_msg
@@ -77,16 +81,7 @@ type socket struct {
 
 // tcp dumps the TCP sockets, of IPv4 and IPv6, in the states given. info asks for unsent, which is 0 without.
 func (p *Prober) tcp(states uint32, info bool, each func(*socket)) error {
-	req := p.req[:nlmsgHdrLen+inetReqLen]
-	clear(req)
-	if info {
-		req[nlmsgHdrLen+3] = 1 << (inetDiagInfo - 1)
-	}
-	binary.NativeEndian.PutUint32(req[nlmsgHdrLen+52:], states)
-	return p.dump(tcpdiagGetsock, req, func(m []byte) error {
-		if len(m) < inetMsgLen {
-			return errors.New("short inet_diag_msg")
-		}
+	return p.rows(states, info, func(m []byte) {
 		s := &p.row
 		*s = socket{
 			family: m[0],
@@ -106,6 +101,22 @@ func (p *Prober) tcp(states uint32, info bool, each func(*socket)) error {
 			}
 		})
 		each(s)
+	})
+}
+
+// rows is tcp with the rows as the kernel gives them: an inet_diag_msg and its attributes each.
+func (p *Prober) rows(states uint32, info bool, each func(m []byte)) error {
+	req := p.req[:nlmsgHdrLen+inetReqLen]
+	clear(req)
+	if info {
+		req[nlmsgHdrLen+3] = 1 << (inetDiagInfo - 1)
+	}
+	binary.NativeEndian.PutUint32(req[nlmsgHdrLen+52:], states)
+	return p.dump(tcpdiagGetsock, req, func(m []byte) error {
+		if len(m) < inetMsgLen {
+			return errors.New("short inet_diag_msg")
+		}
+		each(m)
 		return nil
 	})
 }
@@ -134,6 +145,41 @@ func (p *Prober) unix(each func(*socket)) error {
 		each(s)
 		return nil
 	})
+}
+
+// destroyMost is how many sockets one message to the kernel ends.
+const destroyMost = 128
+
+// Forget ends the connections that are over and that the kernel keeps for a minute still (TIME-WAIT, RFC 9293 section
+// 3.6). It is for between two runs: every dump goes over them, and a cell may hold half as many as its table has places; from
+// then on, ends of connections would be answered otherwise. Where the system does not allow it, they stay.
+func (p *Prober) Forget() error {
+	var ids [][]byte
+	if err := p.rows(1<<tcpTimeWait|1<<tcpFinWait2, false, func(m []byte) {
+		ids = append(ids, append([]byte{m[0]}, m[sockIDAt:sockIDAt+sockIDLen]...))
+	}); err != nil {
+		return err
+	}
+	const size = nlmsgHdrLen + 8 + sockIDLen
+	for len(ids) > 0 {
+		n := min(len(ids), destroyMost)
+		req := make([]byte, n*size)
+		p.seq++
+		for i, id := range ids[:n] {
+			b := req[i*size:]
+			binary.NativeEndian.PutUint32(b[0:], size)
+			binary.NativeEndian.PutUint16(b[4:], sockDestroy)
+			binary.NativeEndian.PutUint16(b[6:], unix.NLM_F_REQUEST) // refusals come back under this number, and are left unread
+			binary.NativeEndian.PutUint32(b[8:], p.seq)
+			b[nlmsgHdrLen], b[nlmsgHdrLen+1] = id[0], unix.IPPROTO_TCP
+			copy(b[nlmsgHdrLen+8:size], id[1:])
+		}
+		ids = ids[n:]
+		if err := retry(func() error { _, err := unix.Write(p.diag, req); return err }); err != nil {
+			return fmt.Errorf("sock_diag: write: %w", err)
+		}
+	}
+	return nil
 }
 
 // dump sends a dump request and calls each for every message.

@@ -34,6 +34,15 @@ type Prober struct {
 	row        socket
 	seq        uint32
 	stale      bool // a process or thread has ended since procs was listed
+	unnamed    bool // since the last Rest no Unix socket has a name, the server's or the oracle's
+	busy       busy
+	doze       *Rest // what Doze has seen of the threads; nil when that says nothing any more
+}
+
+// busy is the thread that was awake when it was looked at last.
+type busy struct {
+	q *process
+	i int
 }
 
 // New takes over the descriptors proc (/proc as the cell sees it, opened for this
@@ -87,24 +96,55 @@ func (p *Prober) Rest(master int, mine Mine) (Rest, error) {
 
 // Glance is Rest for a caller who looks again and again while no process comes or goes: it
 // counts no descriptors, and connections that wait to be accepted count as nothing. A server that
-// sleeps with one waiting will not accept it before a timer of its own ends, which the threads tell.
+// sleeps with one waiting will not accept it before a timer of its own ends, which the threads tell. Unix sockets
+// are asked for only if the last Rest has seen one with a name: without, there is none to connect to.
+//
+// Behind a Doze it goes on from there: nothing of the server has run since.
 func (p *Prober) Glance(master int, mine Mine) (Rest, error) {
 	return p.look(master, mine, false)
 }
 
-func (p *Prober) look(master int, mine Mine, full bool) (Rest, error) {
+// Doze is the first half of a Glance, and costs a fraction of it: whether all threads sleep and no packet is on its
+// way. Queues are not looked at.
+func (p *Prober) Doze(master int) (Rest, error) {
 	var r Rest
-	if full || p.stale || len(p.procs) == 0 {
+	p.doze = nil
+	asleep, err := p.threads(master, &r, false)
+	if err != nil || !asleep {
+		return r, err
+	}
+	if r.Asleep, err = p.delivered(); err == nil && r.Asleep {
+		seen := r
+		p.doze = &seen
+	}
+	return r, err
+}
+
+// threads lists what is to be looked at, and does the first sweep.
+func (p *Prober) threads(master int, r *Rest, list bool) (asleep bool, err error) {
+	if list || p.stale || len(p.procs) == 0 {
 		if err := p.list(); err != nil {
-			return r, err
+			return false, err
 		}
 		p.stale = false
 	}
 	r.Procs, r.Timer = len(p.procs), -1
 	r.Alive = p.procs[master] != nil
-	asleep, err := p.sweep(&r, true)
-	if err != nil {
-		return r, err
+	return p.sweep(r)
+}
+
+func (p *Prober) look(master int, mine Mine, full bool) (Rest, error) {
+	var r Rest
+	asleep := true
+	var err error
+	if p.doze != nil && !full {
+		r, p.doze = *p.doze, nil
+		r.Asleep = false
+	} else {
+		p.doze, p.unnamed = nil, p.unnamed && !full
+		if asleep, err = p.threads(master, &r, full); err != nil {
+			return r, err
+		}
 	}
 	if full {
 		for _, q := range p.procs {
@@ -128,7 +168,7 @@ func (p *Prober) look(master int, mine Mine, full bool) (Rest, error) {
 	if err := p.queues(&r, mine, full); err != nil {
 		return r, err
 	}
-	r.Asleep, err = p.sweep(&r, false)
+	r.Asleep, err = p.still()
 	return r, err
 }
 
@@ -165,17 +205,22 @@ func (p *Prober) Asleep() (bool, error) {
 	return true, nil
 }
 
-// sweep reads all threads; asleep is false as soon as one is not. The first sweep
-// notes every thread's count of turns, the second one compares it.
-func (p *Prober) sweep(r *Rest, first bool) (asleep bool, err error) {
+// sweep reads all threads and notes their counts of turns; asleep is false as soon as one is not. The one that was
+// awake the last time is asked first. A thread that waited for others and has had no turn since still does: whether it
+// has been woken meanwhile is what still asks of all threads.
+func (p *Prober) sweep(r *Rest) (asleep bool, err error) {
+	if q := p.busy.q; q != nil && p.procs[q.pid] == q && p.busy.i < len(q.threads) {
+		if s, err := p.state(&q.threads[p.busy.i]); err != nil || s == awake {
+			return false, err
+		}
+	}
+	p.busy = busy{}
 	for _, q := range p.procs {
-		if first {
-			if err := p.refresh(q, false); gone(err) {
-				p.stale = true
-				return false, nil
-			} else if err != nil {
-				return false, err
-			}
+		if err := p.refresh(q, false); gone(err) {
+			p.stale = true
+			return false, nil
+		} else if err != nil {
+			return false, err
 		}
 		for i := range q.threads {
 			t := &q.threads[i]
@@ -186,11 +231,10 @@ func (p *Prober) sweep(r *Rest, first bool) (asleep bool, err error) {
 			if err != nil {
 				return false, fmt.Errorf("thread %d: read schedstat: %w", t.tid, err)
 			}
-			if first {
-				t.turns = turns
-			} else if t.turns != turns {
-				return false, nil
+			if t.idle && t.turns == turns && t.sched >= 0 {
+				continue
 			}
+			t.turns, t.idle = turns, false
 			s, err := p.state(t)
 			switch {
 			case err != nil:
@@ -198,15 +242,46 @@ func (p *Prober) sweep(r *Rest, first bool) (asleep bool, err error) {
 			case s == vanished:
 				return false, p.forget(q)
 			case s == awake:
+				p.busy = busy{q: q, i: i}
 				return false, nil
-			case s == polling && first:
+			case s == idle:
+				t.idle = true
+			case s == polling:
 				r.Polling = true
 				if t.timer >= 0 && (r.Timer < 0 || t.timer < r.Timer) {
 					r.Timer = t.timer
 				}
 			}
-			if first {
-				continue
+		}
+	}
+	return true, nil
+}
+
+// still tells whether all threads that slept at the last sweep have slept since: none has had a turn, and none
+// is about to.
+func (p *Prober) still() (bool, error) {
+	for _, q := range p.procs {
+		for i := range q.threads {
+			t := &q.threads[i]
+			turns, err := p.turns(t)
+			if gone(err) {
+				return false, p.forget(q)
+			}
+			if err != nil {
+				return false, fmt.Errorf("thread %d: read schedstat: %w", t.tid, err)
+			}
+			if t.turns != turns {
+				return false, nil
+			}
+			if t.sched < 0 { // without counts, its sleep is looked at again
+				switch s, err := p.state(t); {
+				case err != nil:
+					return false, err
+				case s == vanished:
+					return false, p.forget(q)
+				case s == awake:
+					return false, nil
+				}
 			}
 			if woken, err := p.woken(t); gone(err) {
 				return false, p.forget(q)
@@ -288,11 +363,18 @@ func (p *Prober) queues(r *Rest, mine Mine, listeners bool) error {
 			return err
 		}
 	}
-	return p.unix(func(s *socket) {
+	if !listeners && p.unnamed {
+		return nil
+	}
+	named := len(mine.Paths) > 0
+	err := p.unix(func(s *socket) {
+		named = named || s.name != ""
 		if !mine.Inodes[s.inode] && !mine.Paths[s.name] {
 			r.RecvQ += s.recv // of a listener: connections not accepted yet
 		}
 	})
+	p.unnamed = err == nil && !named
+	return err
 }
 
 // peerClosed tells whether a connection in this state has had the peer's FIN.

@@ -35,7 +35,8 @@ type thread struct {
 	sched int // /proc/PID/task/TID/schedstat; -1 where the kernel has none
 	stat  int // /proc/PID/task/TID/stat
 	turns uint64
-	timer int // of epoll_wait, milliseconds; -1 = none
+	timer int  // of epoll_wait, milliseconds; -1 = none
+	idle  bool // slept, as idle says, when it had had turns
 }
 
 func (t *thread) close() {

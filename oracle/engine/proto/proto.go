@@ -11,7 +11,7 @@ type Op string
 const (
 	OpHello   Op = "hello"   // -> Handles
 	OpReset   Op = "reset"   // Files
-	OpTree    Op = "tree"    // -> Files
+	OpTree    Op = "tree"    // -> Files, Kept
 	OpDo      Op = "do"      // Name, Args, Data
 	OpCommand Op = "command" // Args, Limit -> Exit, Stdout, Stderr
 	OpStart   Op = "start"   // Args, Wait, Limit -> Pid, Ready, Exit; descriptor of stderr's file
@@ -55,6 +55,7 @@ type Answer struct {
 	Stderr []byte
 	Left   []string
 	Files  []File
+	Kept   []int // those of Files, by index, that are as the last Reset wrote them: they come without their Data
 	Probe  Probe
 	SHA256 string
 }
