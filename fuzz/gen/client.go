@@ -6,7 +6,7 @@ import (
 	"nginxoracle/oracle/casefile"
 )
 
-// makeClients scripts the unit's connections: targets are asked for two or three times, in ways that
+// makeClients scripts the unit's connections: targets are asked for three or four times, in ways that
 // differ in method, fields, framing, segmentation, order and end. A configuration costs a start, and a
 // request hardly anything: it is asked much before it goes.
 func (u *unit) makeClients() {
@@ -14,10 +14,10 @@ func (u *unit) makeClients() {
 		u.hit(u.servers[0], "/")
 	}
 	order := u.rand().Perm(len(u.targets))
-	for range u.in(1, 2) {
+	for range u.in(2, 3) {
 		order = append(order, u.rand().Perm(len(u.targets))...)
 	}
-	limit := u.in(5, 10)
+	limit := u.in(7, 13)
 	for len(order) > 0 && len(u.clients) < limit {
 		k := min(len(order), []int{1, 1, 2, 3, 4, 5, 6, 8}[u.n(8)])
 		first := u.targets[order[0]]
