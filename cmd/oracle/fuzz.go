@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"runtime/pprof"
 	"strings"
@@ -138,6 +139,7 @@ func fuzz(cmd *cobra.Command, o *fuzzOptions) error {
 	}
 	defer stopProfile()
 	collectSeldom()
+	spread(o.Jobs)
 	end := progress(&cfg, errw, o)
 	cfg.Progress = profileMemory(cfg.Progress, o.MemProfile, errw)
 	c, err := campaign.New(cfg)
@@ -205,6 +207,15 @@ func collectSeldom() {
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(memoryLimit)
+	}
+}
+
+// spread gives every player of a campaign a processor of Go's: two of each job wait in system calls most of
+// the time, and where they hold all of Go's processors, the others wait for its monitor to notice, which has to look
+// every 20 microseconds then.
+func spread(jobs int) {
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), 2*jobs+2))
 	}
 }
 
