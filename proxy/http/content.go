@@ -19,7 +19,7 @@ func (r *Request) SetETag() Rc {
 		return OK
 	}
 	b := append(r.Alloc(36)[:0], '"')
-	b = strconv.AppendUint(b, uint64(r.HeadersOut.LastModifiedTime), 16)
+	b = strconv.AppendInt(b, int64(r.HeadersOut.LastModifiedTime), 16)
 	b = append(b, '-')
 	b = strconv.AppendUint(b, uint64(r.HeadersOut.ContentLengthN), 16)
 	b = append(b, '"')
