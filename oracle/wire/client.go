@@ -165,7 +165,7 @@ func (p *Player) send(ctx context.Context, c *conn, s *casefile.Step) error {
 // always, not by chance.
 func (p *Player) decided(ctx context.Context) error {
 	cell, ok := p.cell.(sleeper)
-	if !ok || p.many {
+	if !ok || p.many || p.wantRest() { // what an origin does at rest comes before what the client does then
 		return p.wait(nil, goal{kind: forRest})
 	}
 	for began := p.now(); ; {
