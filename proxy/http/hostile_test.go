@@ -50,18 +50,85 @@ func TestHostileStreamsLeaveNothing(t *testing.T) {
 		attack(t, rnd, addr)
 	}
 	answers()
+	settles(t, goroutines, files, mem)
+	if log := mem.String(); strings.Contains(log, "[alert]") || strings.Contains(log, "[crit]") {
+		t.Errorf("seed %d: the log has\n%s", seed, log)
+	}
+}
+
+// The same behind proxy_pass, with an origin that is as broken as the clients: no connection to it is left either.
+func TestHostileOriginsLeaveNothing(t *testing.T) {
+	const seed = 2
+	origin := brokenOrigin(t, seed)
+	addr, mem := serve(t, `server { listen 127.0.0.1:8080; lingering_close off; client_header_timeout 1s; client_body_timeout 1s;
+		lingering_timeout 1s; keepalive_timeout 1s; proxy_read_timeout 1s; proxy_send_timeout 1s;
+		location / { proxy_pass http://`+origin+`; } location /local { answer 200 hello; } }`)
+	answers := func() {
+		t.Helper()
+		if got := talk(t, addr, "GET /local HTTP/1.0\r\n\r\n"); !strings.HasSuffix(got, "\r\n\r\nhello") {
+			t.Fatalf("got %q\nlog:\n%s", got, mem)
+		}
+	}
+	answers()
+	goroutines, files := runtime.NumGoroutine(), descriptors(t)
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	for range 300 {
+		attack(t, rnd, addr)
+	}
+	answers()
+	settles(t, goroutines, files, mem)
+	log := mem.String()
+	if strings.Contains(log, "[alert]") || strings.Contains(log, "[crit]") {
+		t.Errorf("seed %d: the log has\n%s", seed, log)
+	}
+	if !strings.Contains(log, "upstream") {
+		t.Errorf("seed %d: nothing was said of the origin: it was not reached\n%s", seed, log)
+	}
+}
+
+// brokenOrigin answers each connection with one of several right and wrong responses, and goes away.
+func brokenOrigin(t *testing.T, seed uint64) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	answers := []string{
+		"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
+		"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nshort",
+		"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nabc",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n",
+		"HTTP/1.1 200 OK\r\nX: " + strings.Repeat("y", 20000),
+		"HTTP/1.1 100 Continue\r\n\r\n", "\x00\x01\x02", "",
+	}
+	go func() {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = c.Read(make([]byte, 4096))
+			_, _ = c.Write([]byte(answers[rnd.IntN(len(answers))]))
+			_ = c.Close()
+		}
+	}()
+	return l.Addr().String()
+}
+
+// settles waits until there are no more goroutines and descriptors than before.
+func settles(t *testing.T, goroutines, files int, mem *logMemory) {
+	t.Helper()
 	// The server closes its side when it has seen the client's end: that is soon, and may not be now.
 	for deadline := time.Now().Add(10 * time.Second); ; runtime.Gosched() {
 		g, f := runtime.NumGoroutine(), descriptors(t)
 		if g <= goroutines && f <= files {
-			break
+			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("seed %d: %d goroutines and %d descriptors before, %d and %d after\nlog:\n%s", seed, goroutines, files, g, f, mem)
+			t.Fatalf("%d goroutines and %d descriptors before, %d and %d after\nlog:\n%s", goroutines, files, g, f, mem)
 		}
-	}
-	if log := mem.String(); strings.Contains(log, "[alert]") || strings.Contains(log, "[crit]") {
-		t.Errorf("seed %d: the log has\n%s", seed, log)
 	}
 }
 

@@ -14,6 +14,8 @@ import (
 	"nginxoracle/proxy/http"
 	"nginxoracle/proxy/module"
 	"nginxoracle/proxy/modules/core"
+	"nginxoracle/proxy/modules/proxy"
+	"nginxoracle/proxy/upstream"
 )
 
 // answerModule is a content handler of the tests: "answer CODE TEXT;".
@@ -49,7 +51,7 @@ func init() {
 		return nil
 	}
 	http.Modules = []*http.Module{
-		core.Module, answerModule, composeModule, http.WriteFilterModule, http.HeaderFilterModule, http.ChunkedFilterModule,
+		core.Module, upstream.Module, proxy.Module, answerModule, composeModule, http.WriteFilterModule, http.HeaderFilterModule, http.ChunkedFilterModule,
 		http.PostponeFilterModule, http.CopyFilterModule,
 	}
 	for i, m := range http.Modules {
