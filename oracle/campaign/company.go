@@ -44,6 +44,11 @@ func (c *Campaign) inCompany(ctx context.Context, rig *cells, p *pendingCase) (f
 	switch again {
 	case notAgain:
 		c.count(func(s *State) { c.cores[p.Core]-- })
+		if p.crowd.slot != nobody && timed(p.Case)(0) {
+			// In a crowd its steps come some milliseconds sooner or later; by itself and in two more crowds it agreed.
+			c.count(func(s *State) { s.Late++ })
+			return "agrees alone and when its batch is played again: it has short timers", nil
+		}
 		why := "differs in company, agrees alone; did not come again in the same company"
 		return why, c.inCompanyOnly(p.crowd.b.Case(), p.Core+": "+why, p.crowd.seen)
 	case elsewhere: // there is no one difference to keep while units are taken out

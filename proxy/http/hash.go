@@ -27,26 +27,40 @@ func hashElement(key string) int { return wordSize + (len(key)+2+wordSize-1)&^(w
 
 // Check says what nginx would say of a table with these keys.
 func (h HashLimits) Check(cf *module.Conf, keys []string) error {
+	_, err := h.Size(cf, keys)
+	return err
+}
+
+// HashKey is ngx_hash over the bytes of a name that may count.
+func HashKey(name []byte, counts func(byte) bool) (hash uint64) {
+	for _, c := range name {
+		if counts(c) {
+			hash = hash*31 + uint64(c)
+		}
+	}
+	return hash
+}
+
+// Size is how many buckets nginx's table with these keys has. It says what nginx would say of the table.
+func (h HashLimits) Size(cf *module.Conf, keys []string) (int, error) {
 	log := cf.Log()
 	if h.Max == 0 {
 		log.Err(elog.Emerg, nil, "could not build %s, you should increase %s_max_size: %d", h.Name, h.Name, h.Max)
-		return module.ErrReported
+		return 0, module.ErrReported
 	}
 	if uint64(h.BucketSize) > 65536-cacheLine {
 		log.Err(elog.Emerg, nil, "could not build %s, too large %s_bucket_size: %d", h.Name, h.Name, h.BucketSize)
-		return module.ErrReported
+		return 0, module.ErrReported
 	}
 	for _, k := range keys {
 		if h.BucketSize < hashElement(k)+wordSize {
 			log.Err(elog.Emerg, nil, "could not build %s, you should increase %s_bucket_size: %d", h.Name, h.Name, h.BucketSize)
-			return module.ErrReported
+			return 0, module.ErrReported
 		}
 	}
 	hashes := make([]uint64, len(keys))
 	for i, k := range keys {
-		for j := 0; j < len(k); j++ {
-			hashes[i] = hashes[i]*31 + uint64(k[j])
-		}
+		hashes[i] = HashKey([]byte(k), func(byte) bool { return true })
 	}
 	bucket := h.BucketSize - wordSize
 	all := len(keys) + h.Unused
@@ -55,7 +69,7 @@ func (h HashLimits) Check(cf *module.Conf, keys []string) error {
 		size = h.Max - 1000
 	}
 	if !ev.Reserve(int64(uint64(h.Max)*2), log) {
-		return module.ErrReported
+		return 0, module.ErrReported
 	}
 	var test []int
 	for ; size <= h.Max; size++ {
@@ -63,12 +77,12 @@ func (h HashLimits) Check(cf *module.Conf, keys []string) error {
 			test = make([]int, min(2*size, h.Max))
 		}
 		if fits(test[:size], hashes, keys, bucket) {
-			return nil
+			return size, nil
 		}
 	}
 	log.Err(elog.Warn, nil, "could not build optimal %s, you should increase either %s_max_size: %d or %s_bucket_size: %d; ignoring %s_bucket_size",
 		h.Name, h.Name, h.Max, h.Name, h.BucketSize, h.Name)
-	return nil
+	return h.Max, nil
 }
 
 func fits(test []int, hashes []uint64, keys []string, bucket int) bool {

@@ -108,8 +108,9 @@ func setStore(cf *module.Conf, cmd *module.Directive, conf any) error {
 
 // headerSet is what is sent in place of, or besides, the client's header (ngx_http_proxy_headers_t).
 type headerSet struct {
-	lines []headerLine
-	names map[string]struct{} // lower case: these of the client's are not passed on
+	lines   []headerLine
+	names   map[string]struct{} // lower case: these of the client's are not passed on
+	buckets uint64              // of nginx's table of the names
 }
 
 type headerLine struct {
@@ -157,10 +158,31 @@ defaults:
 		set.lines = append(set.lines, headerLine{h.Key, v})
 	}
 	c.headers = set
-	return c.checkHash(cf, keys)
+	size, err := c.hashLimits().Size(cf, keys)
+	set.buckets = uint64(size)
+	return err
+}
+
+// replaces tells whether the set has the name of a request's field, as nginx finds it: by a hash that leaves out what may
+// not stand in names, in the bucket of a table whose own names are hashed whole (ngx_http_parse_header_line, ngx_hash_find).
+func (s *headerSet) replaces(h *http.Header) bool {
+	if _, ok := s.names[string(h.Low)]; !ok {
+		return false
+	}
+	plain := func(c byte) bool { return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '-' }
+	whole := http.HashKey(h.Low, func(byte) bool { return true })
+	found := http.HashKey(h.Low, plain)
+	if uint32(found) != h.Hash { // underscores_in_headers was on
+		found = http.HashKey(h.Low, func(c byte) bool { return plain(c) || c == '_' })
+	}
+	return found%s.buckets == whole%s.buckets
 }
 
 // checkHash says what nginx would of its hash table of these names.
 func (c *locConf) checkHash(cf *module.Conf, names []string) error {
-	return http.HashLimits{Name: "proxy_headers_hash", Max: c.headersHashMaxSize, BucketSize: c.headersHashBucketSize}.Check(cf, names)
+	return c.hashLimits().Check(cf, names)
+}
+
+func (c *locConf) hashLimits() http.HashLimits {
+	return http.HashLimits{Name: "proxy_headers_hash", Max: c.headersHashMaxSize, BucketSize: c.headersHashBucketSize}
 }

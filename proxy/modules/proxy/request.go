@@ -210,7 +210,7 @@ func (c *ctx) CreateRequest(r *http.Request, u *upstream.Upstream) http.Rc {
 	}
 	if loc.up.PassRequestHeaders > 0 {
 		for _, h := range r.HeadersIn.Headers {
-			if _, own := loc.headers.names[string(h.Low)]; own {
+			if loc.headers.replaces(h) {
 				continue
 			}
 			b = append(append(b, h.Key...), ": "...)
