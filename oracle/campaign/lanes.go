@@ -226,8 +226,8 @@ func withoutNumbers(line string) string {
 // Of the files that requests leave in the server's folders for them, the number and with it the folders of
 // hashed levels (proxy_temp_path, 1 2) hang on which unit came first.
 var (
-	tempFile  = regexp.MustCompile(`^(/var/lib/nginx/\w+)/(?:\d/\d\d/)?\d{10}$`)
-	tempLevel = regexp.MustCompile(`^(/var/lib/nginx/\w+)/\d(?:/\d\d)?$`)
+	tempFile  = regexp.MustCompile(`^(/var/lib/nginx/\w+|.*(?:_t[b-eq-sp]|/tp))/(?:\d{1,3}/){0,3}\d{10}$`)
+	tempLevel = regexp.MustCompile(`^(/var/lib/nginx/\w+|.*(?:_t[b-eq-sp]|/tp))/\d{1,3}(?:/\d{1,3}){0,2}$`)
 )
 
 // temporary gives a tree with the temporary files numbered in the order of what they hold, and one
@@ -236,10 +236,6 @@ func temporary(tree []observe.FileState) []observe.FileState {
 	var out, files []observe.FileState
 	levels := map[string]bool{}
 	for _, f := range tree {
-		if !strings.HasPrefix(f.Path, "/var/lib/nginx/") {
-			out = append(out, f)
-			continue
-		}
 		if m := tempFile.FindStringSubmatch(f.Path); m != nil && !f.Dir {
 			f.Path = m[1]
 			files = append(files, f)

@@ -100,3 +100,18 @@ func TestNumbersOfSeveralLogs(t *testing.T) {
 		}
 	}
 }
+
+// A temporary file's number, and the folders of hashed levels that are made of it, say nothing of a unit.
+func TestTemporaryFilesOfAUnitsOwnFolders(t *testing.T) {
+	tree := func(level string) []observe.FileState {
+		return []observe.FileState{{Path: "logs/u16_td", Dir: true}, {Path: "logs/u16_td/" + level[:1], Dir: true}, {Path: "logs/u16_td/" + level, Dir: true},
+			{Path: "logs/u16_td/" + level + "/0000000" + level[2:] + level[:1], Data: []byte("body")}, {Path: "u16/tp/00000000" + level[2:]}, {Path: "u16/html/0000000001"}}
+	}
+	a, b := temporary(tree("0/03")), temporary(tree("9/02"))
+	if fmt.Sprint(a) != fmt.Sprint(b) {
+		t.Errorf("%v\nand %v", a, b)
+	}
+	if last := temporary(tree("0/03")); !strings.Contains(fmt.Sprint(last), "u16/html/0000000001") {
+		t.Errorf("a document lost its name: %v", last)
+	}
+}

@@ -150,6 +150,9 @@ func varRealpathRoot(r *Request, v *VarValue, _ any) Rc {
 		return Error
 	}
 	path := string(root)
+	if path == "" && r.Core.RootValues == nil { // "root /", of which nginx counts no byte and looks at one
+		path = "/"
+	}
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		if pe, ok := err.(*os.PathError); ok {

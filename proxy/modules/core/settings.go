@@ -69,7 +69,7 @@ func setRoot(cf *module.Conf, cmd *module.Directive, conf any) error {
 	} else {
 		root = strings.TrimSuffix(root, "/")
 	}
-	if !strings.HasPrefix(root, "$") {
+	if first := cf.Args[1]; !strings.HasPrefix(first, "$") && !strings.HasPrefix(first, "/") { // "root /" is whole, though nothing is left of it
 		root = cf.Prefix(root)
 	}
 	c.Root = module.Str{Set: true, V: root}
