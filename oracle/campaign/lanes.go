@@ -90,7 +90,11 @@ func byUnit(o *observe.Observation) *observe.Observation {
 		var rest []string
 		for l := range strings.Lines(string(data)) {
 			unit := unitOf(l)
-			text := count.in(unit, []byte(l))
+			whose := unit
+			if owner != nobody {
+				whose = owner
+			}
+			text := count.in(whose, []byte(l))
 			switch {
 			case owner != nobody:
 				n.Access[name] = append(n.Access[name], text...)
@@ -190,6 +194,9 @@ func (c counters) in(unit int, text []byte) []byte {
 }
 
 func (c counters) number(unit, n int) int {
+	if unit == nobody { // whose line it is nobody knows, nor in which order they came
+		return 0
+	}
 	if c[unit] == nil {
 		c[unit] = map[int]int{}
 	}

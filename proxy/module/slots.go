@@ -52,7 +52,7 @@ func FlagSlot[T any](at func(*T) *int) setter {
 		if *f != Unset {
 			return ErrDuplicate
 		}
-		switch v := cf.Args[1]; {
+		switch v := CText(cf.Args[1]); {
 		case ascii.EqualFold(v, "on"):
 			*f = 1
 		case ascii.EqualFold(v, "off"):
@@ -174,7 +174,7 @@ func EnumSlot[T any](at func(*T) *int, table []Enum) setter {
 				return nil
 			}
 		}
-		return cf.Emerg(`invalid value "%s"`, cf.Args[1])
+		return cf.Emerg(`invalid value "%s"`, CText(cf.Args[1]))
 	}
 }
 
@@ -189,13 +189,13 @@ func BitmaskSlot[T any](at func(*T) *int, table []Enum) setter {
 					continue
 				}
 				if *f&e.Value != 0 {
-					cf.Warn(`duplicate value "%s"`, w)
+					cf.Warn(`duplicate value "%s"`, CText(w))
 				} else {
 					*f |= e.Value
 				}
 				continue words
 			}
-			return cf.Emerg(`invalid value "%s"`, w)
+			return cf.Emerg(`invalid value "%s"`, CText(w))
 		}
 		return nil
 	}
