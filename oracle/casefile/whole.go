@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Bounds of a work tree: a cell's is a file system of 64 MiB (engine.DefaultTreeBytes), in which logs and
-// temporary files need room too, and in which a file takes whole pages.
+// Bounds of a work tree: a cell's file system (engine.DefaultTreeBytes) is several times as large, since logs and
+// temporary files need room too, a hundred units' at once; a file takes whole pages.
 const (
 	maxTree  = 60 << 20
 	page     = 4 << 10

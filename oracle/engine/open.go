@@ -19,7 +19,7 @@ const (
 
 // DefaultTreeBytes bounds the work tree, so that a target that fills it is a
 // finding and not the machine's trouble.
-const DefaultTreeBytes = 64 << 20
+const DefaultTreeBytes = 256 << 20
 
 // Options say what cell to open.
 type Options struct {

@@ -15,9 +15,9 @@ import (
 
 // Bounds of what a server can fill besides the work tree, in bytes.
 const (
-	scratchBytes = 32 << 20 // /run, /tmp, /var
-	outputBytes  = 16 << 20 // what processes write to standard output and error
-	inodes       = 16384
+	scratchBytes = 256 << 20 // /run, /tmp, /var
+	outputBytes  = 16 << 20  // what processes write to standard output and error
+	inodes       = 65536
 )
 
 // Etc are the files of /etc that a server reads, the same in every kind of cell.
