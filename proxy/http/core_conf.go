@@ -88,6 +88,7 @@ type CoreLoc struct {
 	Root          module.Str    // root, or alias' path
 	Alias         int           // 0 none, else the length of the location's name (NGX_MAX for regex: -1)
 	RootValues    *ComplexValue // nil when root has no variables
+	RootText      string        // root as C reads it, with a slash at its end that root itself has not; "" where both are the same
 	PostAction    string
 	PostActionSet bool
 

@@ -150,8 +150,8 @@ func varRealpathRoot(r *Request, v *VarValue, _ any) Rc {
 		return Error
 	}
 	path := string(root)
-	if path == "" && r.Core.RootValues == nil { // "root /", of which nginx counts no byte and looks at one
-		path = "/"
+	if r.Core.RootText != "" && r.Core.RootValues == nil { // of "root /" nginx counts no byte and looks at one
+		path = r.Core.RootText
 	}
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {

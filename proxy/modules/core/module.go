@@ -112,7 +112,7 @@ func mergeLoc(cf *module.Conf, prevAny, confAny any) error {
 		conf.Resolver = prev.Resolver
 	}
 	if !conf.Root.Set {
-		conf.Alias, conf.Root, conf.RootValues = prev.Alias, prev.Root, prev.RootValues
+		conf.Alias, conf.Root, conf.RootValues, conf.RootText = prev.Alias, prev.Root, prev.RootValues, prev.RootText
 		if !prev.Root.Set {
 			conf.Root = module.Str{Set: true, V: cf.Prefix("html")}
 		}

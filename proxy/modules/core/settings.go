@@ -73,6 +73,9 @@ func setRoot(cf *module.Conf, cmd *module.Directive, conf any) error {
 		root = cf.Prefix(root)
 	}
 	c.Root = module.Str{Set: true, V: root}
+	if strings.HasPrefix(cf.Args[1], "/") && root != cf.Args[1] {
+		c.RootText = module.CText(cf.Args[1])
+	}
 	inRegex := alias && c.Regex != nil
 	if inRegex {
 		c.Alias = http.AliasRegex
