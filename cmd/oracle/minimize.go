@@ -12,6 +12,7 @@ import (
 	"nginxoracle/oracle/campaign"
 	"nginxoracle/oracle/casefile"
 	"nginxoracle/oracle/catalog"
+	"nginxoracle/oracle/count"
 	"nginxoracle/oracle/diff"
 	"nginxoracle/oracle/exit"
 	"nginxoracle/oracle/minimize"
@@ -100,7 +101,7 @@ func minimizeCase(cmd *cobra.Command, o *minimizeOptions, path string) error {
 	defer j.close()
 	var saveErr error
 	best := half
-	opt := triage.Options{Budget: minimize.Budget{Time: o.Time, Attempts: o.Attempts}, Saved: func(s *casefile.Case) {
+	opt := triage.Options{Budget: minimize.Budget{Time: o.Time, Attempts: o.Attempts}, Saved: func(s *casefile.Case, _ int) {
 		best = s.Clone()
 		best.Meta = append(without(c.Meta, "signature", "core"), casefile.Field{Key: shrinking, Value: "not at its end; to go on: " + goOn(o, path)})
 		saveErr = catalog.WriteFile(o.Output, best.Print())
@@ -131,9 +132,9 @@ func minimizeCase(cmd *cobra.Command, o *minimizeOptions, path string) error {
 	if err := catalog.WriteFile(o.Output, rep.Case.Print()); err != nil {
 		return exit.Wrap(exit.Rig, fmt.Errorf("minimize: %w", err))
 	}
-	before, after := len(c.Print()), len(rep.Case.Print())
+	before, after, size := len(c.Print()), len(rep.Case.Print()), minimize.Measure(rep.Case)
 	if o.JSON {
-		err = printJSON(cmd.OutOrStdout(), map[string]any{"case": path, "output": o.Output, "signature": rep.Signature.String(), "before": before, "after": after, "attempts": rep.Shrink.Attempts, "done": rep.Shrink.Done, "flaky": rep.Flaky, "seconds": rep.Took.Seconds()})
+		err = printJSON(cmd.OutOrStdout(), map[string]any{"case": path, "output": o.Output, "signature": rep.Signature.String(), "before": before, "after": after, "attempts": rep.Shrink.Attempts, "done": rep.Shrink.Done, "flaky": rep.Flaky, "lines": size.Lines, "requests": size.Requests, "bytes": size.Bytes, "runs": rep.Runs, "seconds": rep.Took.Seconds()})
 		if err != nil {
 			return exit.Wrap(exit.Rig, err)
 		}
@@ -147,7 +148,7 @@ func minimizeCase(cmd *cobra.Command, o *minimizeOptions, path string) error {
 			return exit.Wrap(exit.Rig, err)
 		}
 	}
-	return done(cmd, exit.Differ, "minimize: %s differs", o.Output)
+	return done(cmd, exit.Differ, "minimize: %s differs: %s; %s of both targets, %.1f s", o.Output, size, count.Of(rep.Runs, "run"), rep.Took.Seconds())
 }
 
 // shrinking is the field of a result that is not at its end.

@@ -29,8 +29,12 @@ type pendingCase struct {
 	From  string // see gen.Unit.From
 	File  string
 	best  *casefile.Case // how far an earlier run had shrunk it
-	seen  time.Time      // when it differed; the zero time where an earlier run has seen it
-	crowd *crowd         // the batch it was seen in, in case it does not differ alone; in memory only
+	began time.Time      // when this run took it up
+	// What was spent on it before the triage that runs, by an earlier run of the campaign, too.
+	tookBefore time.Duration
+	runsBefore int
+	seen       time.Time // when it differed; the zero time where an earlier run has seen it
+	crowd      *crowd    // the batch it was seen in, in case it does not differ alone; in memory only
 }
 
 // keep saves a differing case, unless the campaign has enough with the same core.
@@ -89,7 +93,7 @@ func (c *Campaign) loadPending() error {
 		p := &pendingCase{Case: cs, File: f}
 		// Without it, or with a broken one, shrinking begins again.
 		if best, err := casefile.Load(f + ".best"); err == nil {
-			p.best = best
+			p.goOn(best)
 		}
 		for _, m := range cs.Meta {
 			switch m.Key {
@@ -109,11 +113,11 @@ func (c *Campaign) loadPending() error {
 
 // triageCase makes a finding of a pending case, or says why it is none.
 func (c *Campaign) triageCase(ctx context.Context, rig *cells, p *pendingCase) error {
-	start := time.Now()
+	p.began = time.Now()
 	done := false
 	defer func() {
 		c.mu.Lock()
-		c.triage += time.Since(start)
+		c.triage += time.Since(p.began)
 		c.mu.Unlock()
 		if !done {
 			c.giveBack(p)
@@ -187,14 +191,16 @@ func (c *Campaign) bounded(ctx context.Context, rig *cells, p *pendingCase, cs *
 	defer cancel()
 	// What -t says is compared where a diagnosis differed; elsewhere it would only double the time.
 	rig.test = p.Core == "" || strings.HasPrefix(p.Core, string(diff.KindLoad))
-	return triage.Triage(ctx, rig, cs, c.triageOptions(p))
+	rep := triage.Triage(ctx, rig, cs, c.triageOptions(p))
+	p.runsBefore += rep.Runs
+	return rep
 }
 
 func (c *Campaign) triageOptions(p *pendingCase) triage.Options {
 	best := p.File + ".best"
-	return triage.Options{Budget: c.cfg.Shrink, Known: c.enough, Saved: func(s *casefile.Case) {
+	return triage.Options{Budget: c.cfg.Shrink, Known: c.enough, Saved: func(s *casefile.Case, runs int) {
 		// Where shrinking goes on when the campaign dies; without it, it begins again.
-		_ = catalog.WriteFile(best, s.Print())
+		_ = catalog.WriteFile(best, p.withSpent(s, runs).Print())
 	}}
 }
 
@@ -254,6 +260,7 @@ func (c *Campaign) settle(p *pendingCase, rep triage.Report) (fate string, err e
 	default:
 		return "", fmt.Errorf("campaign: triage of %s gave no outcome", p.File)
 	}
+	c.shrunk(p, rep)
 	if c.cfg.Self { // nothing to file: what differs here is the rig's or the reference's own wavering
 		fate = "reference against reference: " + rep.Signature.String()
 		return fate, c.unstableLocked(rep.Case, fate, p.differed(rep)...)

@@ -48,6 +48,7 @@ type State struct {
 	Told           toll // what earlier runs of the campaign have counted and ended with
 	Shrinks        int
 	ShrinkTime     time.Duration
+	Shrunk         []Shrunk // the latest shrunkMost of them
 	SelfChecks     int
 	AloneExchanges int
 	AloneTook      time.Duration

@@ -31,6 +31,7 @@ type Snapshot struct {
 // Summary is a campaign's end.
 type Summary struct {
 	Snapshot
+	Minima  Minima // of State.Shrunk
 	Code    exit.Code
 	Why     string
 	Dir     string
@@ -50,6 +51,7 @@ type Stop struct {
 func (c *Campaign) snapshot() Snapshot {
 	s := Snapshot{State: c.state, Took: c.cfg.Now().Sub(c.start), Pending: len(c.pending), Seeds: c.pool.Len(), Memory: [2]int64{c.memory[0], resident()}, Doing: c.doing()}
 	s.Signals, s.SeedsBy, s.FromSeed, s.FoundBy = clone(s.Signals), clone(s.SeedsBy), clone(s.FromSeed), clone(s.FoundBy)
+	s.Shrunk = slices.Clone(s.Shrunk)
 	s.Cores, s.Masks, s.Known = clone(s.Cores), clone(s.Masks), clone(s.Known)
 	return s
 }
@@ -63,7 +65,7 @@ func clone(m map[string]int) map[string]int {
 }
 
 func (c *Campaign) summary() Summary {
-	s := Summary{Snapshot: c.snapshot(), Dir: c.cfg.Dir, Stopped: c.stopped}
+	s := Summary{Snapshot: c.snapshot(), Dir: c.cfg.Dir, Stopped: c.stopped, Minima: minimaOf(c.state.Shrunk)}
 	for _, p := range c.pending {
 		s.Waiting = append(s.Waiting, p.File)
 	}
@@ -216,6 +218,9 @@ func (s Summary) Print(w io.Writer, jobs int) {
 	p("memory    %d MB at the start, %d MB at the end", s.Memory[0]>>20, s.Memory[1]>>20)
 	if s.Shrinks > 0 {
 		p("triage    %s, %s each; %s in all, %d only counted", count.Of(s.Shrinks, "case"), (s.ShrinkTime / time.Duration(s.Shrinks)).Round(10*time.Millisecond), count.Of(s.Mismatches, "mismatching unit"), s.Repeats)
+	}
+	for i, l := range s.Minima.lines() {
+		p("%-9s %s", []string{"shrunk", "minimum", "small"}[i], l)
 	}
 	if len(s.Spent) > 0 {
 		p("time      %s", s.spentLine())

@@ -71,14 +71,15 @@ type Report struct {
 	Recurred  int            // in how many of the settling runs the mismatch came
 	Flaky     bool
 	Shrink    minimize.Stats
+	Runs      int // boots of both targets
 	Took      time.Duration
 }
 
 // Options of triage.
 type Options struct {
 	Budget minimize.Budget
-	Saved  func(*casefile.Case) // see minimize.Options
-	Known  func(Signature) bool // true ends triage before shrinking (a signature of the unshrunk case)
+	Saved  func(c *casefile.Case, runs int) // see minimize.Options; runs is how often both targets were booted until then
+	Known  func(Signature) bool             // true ends triage before shrinking (a signature of the unshrunk case)
 }
 
 // Check runs a case n times on both sides. It answers the results, or the
@@ -111,12 +112,25 @@ func Check(ctx context.Context, rig Rig, c *casefile.Case, n int) (results []dif
 	return results, "", nil
 }
 
+// counting counts a rig's runs.
+type counting struct {
+	Rig
+	runs int
+}
+
+func (r *counting) Pair(ctx context.Context, c *casefile.Case) (ref, cand *observe.Observation, err error) {
+	r.runs++
+	return r.Rig.Pair(ctx, c)
+}
+
 // Triage makes a finding out of a case that differed.
 func Triage(ctx context.Context, rig Rig, c *casefile.Case, o Options) Report {
 	start := time.Now()
+	counted := &counting{Rig: rig}
+	rig = counted
 	rep := Report{Case: c}
 	done := func(out Outcome, why string) Report {
-		rep.Outcome, rep.Why, rep.Took = out, why, time.Since(start)
+		rep.Outcome, rep.Why, rep.Runs, rep.Took = out, why, counted.runs, time.Since(start)
 		return rep
 	}
 	broke := func(err error) Report {
@@ -166,8 +180,12 @@ func Triage(ctx context.Context, rig Rig, c *casefile.Case, o Options) Report {
 		}
 		return r.Verdict == diff.Differ && slices.Contains(Cores(r), core), nil
 	}
+	var saved func(*casefile.Case)
+	if o.Saved != nil {
+		saved = func(c *casefile.Case) { o.Saved(c, counted.runs) }
+	}
 	var small *casefile.Case
-	small, rep.Shrink, err = minimize.Shrink(ctx, c, try, minimize.Options{Budget: o.Budget, Saved: o.Saved})
+	small, rep.Shrink, err = minimize.Shrink(ctx, c, try, minimize.Options{Budget: o.Budget, Saved: saved})
 	if err != nil && ctx.Err() == nil {
 		rep.Shrink.Why = err.Error() // what was reached so far still counts
 	}
