@@ -94,6 +94,15 @@ func (r *Request) readBody(post func(r *Request)) (rc Rc, whole bool) {
 	return r.doReadBody(), false
 }
 
+// SpareBody is the memory that the body was read into, where the body lies in a file; a subrequest must not have it.
+func (r *Request) SpareBody() []byte {
+	rb := r.Body
+	if rb == nil || rb.buf == nil || rb.TempFile == nil || r != r.Main {
+		return nil
+	}
+	return rb.buf.b[rb.buf.start:]
+}
+
 // ReadUnbufferedBody reads what has come of a body that is not buffered: OK at its end, Again,
 // or a status (ngx_http_read_unbuffered_request_body).
 func (r *Request) ReadUnbufferedBody() Rc {

@@ -94,6 +94,22 @@ func (o *OutputChain) Output(in *Chain) Rc {
 	}
 }
 
+// Spare gives the one buffer that there is to copy into.
+func (o *OutputChain) Spare(b *Buf) {
+	o.Free = &Chain{Buf: b}
+	o.allocated = 1
+}
+
+// Again forgets what waits, for the same is handed in once more. A buffer that was on its way stays lost, and there is
+// no other; keep: but for the one that a read has failed into (ngx_http_upstream_reinit).
+func (o *OutputChain) Again(keep bool) {
+	if keep && o.buf != nil {
+		o.buf.Data = o.buf.Start[:0]
+		o.Free = &Chain{Buf: o.buf}
+	}
+	o.buf, o.In, o.Busy = nil, nil, nil
+}
+
 // bad reports a buffer of no or negative size at the front; true: there is no going on.
 func (o *OutputChain) bad(b *Buf, size int64) bool {
 	kind := "zero"

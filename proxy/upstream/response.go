@@ -161,11 +161,14 @@ func (u *Upstream) sendResponse(r *http.Request) {
 		u.Pipe.downstreamError = true
 	}
 	if t := r.Body; t != nil && t.TempFile != nil && r == r.Main && !r.PreserveBody && !u.Conf.PreserveOutput {
-		// One that is deleted at the end stays open until then: nginx finds only the other kind here.
-		if !t.TempFile.Clean {
-			ev.CloseFD(t.TempFile.File.FD)
-			t.TempFile.File.FD = -1
+		// One that is deleted at the end stays open until then: nginx looks for the other kind only, and forgets both.
+		f := &t.TempFile.File
+		if t.TempFile.Clean {
+			r.NewFile(f.FD, f.Name)
+		} else if f.FD >= 0 {
+			ev.CloseFD(f.FD)
 		}
+		f.FD = -1
 	}
 	if !u.Buffering {
 		u.startUnbuffered(r)

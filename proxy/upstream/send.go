@@ -165,12 +165,19 @@ func (u *Upstream) output(r *http.Request, in *http.Chain) int {
 		return u.outputFilter(r, in)
 	}
 	if o.Filter == nil {
-		*o = http.OutputChain{
-			R: r, Bufs: module.Bufs{Num: 1, Size: r.Core.ClientBodyBufferSize}, Tag: u,
-			Filter: func(r *http.Request, out *http.Chain) http.Rc { return http.Rc(u.outputFilter(r, out)) },
-		}
+		o.R, o.Tag = r, u
+		o.Bufs = module.Bufs{Num: 1, Size: r.Core.ClientBodyBufferSize}
+		o.Filter = func(r *http.Request, out *http.Chain) http.Rc { return http.Rc(u.outputFilter(r, out)) }
 	}
 	return int(o.Output(in))
+}
+
+// spareCopies has a file read into the buffer that the client's body was read into. Such a buffer is there before anything is
+// sent, so a file that cannot be read keeps even the header back.
+func (u *Upstream) spareCopies(r *http.Request) {
+	if b := r.SpareBody(); b != nil {
+		u.copies.Spare(&http.Buf{Start: b, Data: b[:0], Temporary: true, Tag: u})
+	}
 }
 
 func hasFile(in *http.Chain) bool {

@@ -299,12 +299,12 @@ func (u *Upstream) connect(r *http.Request) {
 		c.TCPNopush = ev.TCPDisabled
 	}
 	u.wOut, u.wLast = nil, &u.wOut
-	u.copies = http.OutputChain{}
 
 	if u.requestSent && u.reinit(r) != http.OK {
 		u.finalize(r, codeInternal)
 		return
 	}
+	u.spareCopies(r)
 	u.requestSent, u.RequestBodySent, u.bodyBlocked = false, false, false
 	if rc == ev.Again {
 		c.Loop.AddTimer(&c.Write, u.Conf.ConnectTimeout)
@@ -350,6 +350,7 @@ func (u *Upstream) reinit(r *http.Request) http.Rc {
 			pos = cl.Buf.FileLast
 		}
 	}
+	u.copies.Again(r != r.Main && r.Body != nil && r.Body.TempFile != nil)
 	u.Buffer.Data = u.Buffer.Start[:0]
 	return http.OK
 }
