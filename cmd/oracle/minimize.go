@@ -85,11 +85,11 @@ func minimizeCase(cmd *cobra.Command, o *minimizeOptions, path string) error {
 		return err
 	}
 	start, ran := c, path
-	half, err := casefile.Load(o.Output)
-	if err == nil && half.Title != c.Title {
-		return exit.Errorf(exit.Usage, "minimize: %s is another case (%q), not a smaller form of %s: give another --output", o.Output, half.Title, path)
+	half, err := halfWay(o.Output, c, path)
+	if err != nil {
+		return err
 	}
-	if err == nil {
+	if half != nil {
 		start, ran = half, o.Output
 		fmt.Fprintf(cmd.ErrOrStderr(), "minimize: going on from %s\n", o.Output)
 	}
@@ -107,6 +107,12 @@ func minimizeCase(cmd *cobra.Command, o *minimizeOptions, path string) error {
 		saveErr = catalog.WriteFile(o.Output, best.Print())
 	}}
 	rep := triage.Triage(cmd.Context(), rig{j}, start, opt)
+	if half != nil && rep.Outcome != triage.Found && rep.Outcome != triage.Interrupted && rep.Outcome != triage.Rigged {
+		// What was reached, with another build or other targets, says nothing of the case.
+		fmt.Fprintf(cmd.ErrOrStderr(), "minimize: %s does not differ for certain (%s); beginning again from %s\n", o.Output, rep.Why, path)
+		ran, best = path, nil
+		rep = triage.Triage(cmd.Context(), rig{j}, c, opt)
+	}
 	if saveErr != nil {
 		return exit.Wrap(exit.Rig, fmt.Errorf("minimize: %w", saveErr))
 	}
@@ -153,6 +159,22 @@ func minimizeCase(cmd *cobra.Command, o *minimizeOptions, path string) error {
 
 // shrinking is the field of a result that is not at its end.
 const shrinking = "shrinking"
+
+// halfWay is what an interrupted run has left of c at output, to go on from; nil when there is nothing, or a run that came to its
+// end has written it: that one begins again. Another case there is an error: it would be lost.
+func halfWay(output string, c *casefile.Case, path string) (*casefile.Case, error) {
+	half, err := casefile.Load(output)
+	if err != nil {
+		return nil, nil // none, or none that can be read: it is written anew
+	}
+	if half.Title != c.Title {
+		return nil, exit.Errorf(exit.Usage, "minimize: %s is another case (%q), not a smaller form of %s: give another --output", output, half.Title, path)
+	}
+	if half.Get(shrinking) == "" {
+		return nil, nil
+	}
+	return half, nil
+}
 
 // goOn is the command that goes on where this one ends.
 func goOn(o *minimizeOptions, path string) string {

@@ -133,8 +133,8 @@ func (g *Generator) head(r *rnd) Head {
 	u.sprinkle(http, "http", &server{port: listenPort, hosts: []string{"localhost"}}, 10)
 	for _, n := range http.Kids {
 		if !strings.Contains(strings.Join(n.Words, " "), "u00_") { // a variable of a unit that may be dropped
-			for i, w := range n.Words { // what all units inherit is no unit's own
-				n.Words[i] = strings.NewReplacer("u00", "all", itoa(listenPort), "8080").Replace(w)
+			for i, w := range n.Words { // what all units inherit is no unit's own, though each stores its own
+				n.Words[i] = strings.NewReplacer("u00/st$uri", "all/st/$server_port$uri", "u00", "all", itoa(listenPort), "8080").Replace(w)
 			}
 			h.HTTP = append(h.HTTP, n)
 		}

@@ -27,6 +27,7 @@ func (u *Unit) Own() {
 		return true
 	})
 	u.settleArgs()
+	u.settleRandom()
 	for i := range u.Files {
 		f := &u.Files[i]
 		for _, name := range []*string{&f.Path, &f.Link} {
@@ -73,6 +74,23 @@ func (u *Unit) settleArgs() {
 			}
 		}
 	}
+}
+
+// settleRandom takes the balancer random out of an upstream that has more than one server: which one is asked is then chance,
+// on both sides (see fBalance, which gives it one); damage adds servers.
+func (u *Unit) settleRandom() {
+	conftree.Walk(u.Body, "http", func(n *conftree.Node, _ string) bool {
+		servers := 0
+		for _, k := range n.Kids {
+			if k.Name() == "server" {
+				servers++
+			}
+		}
+		if n.Name() == "upstream" && servers > 1 && holds(n, "random") {
+			n.Kids = slices.DeleteFunc(slices.Clone(n.Kids), func(k *conftree.Node) bool { return k.Name() == "random" }) // the list may be another unit's, too
+		}
+		return true
+	})
 }
 
 func holds(n *conftree.Node, name string) bool {

@@ -1,6 +1,7 @@
 package gen
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -28,6 +29,25 @@ func TestArgsInLogs(t *testing.T) {
 	} {
 		if got := unit(e.format, e.redirect); got != e.want {
 			t.Errorf("%q with %q: %q, want %q", e.format, e.redirect, got, e.want)
+		}
+	}
+}
+
+// Which of several servers random asks is chance; of one it is none.
+func TestRandomHasOneServer(t *testing.T) {
+	for servers, want := range []bool{true, true, false, false} {
+		up := conftree.B([]string{"upstream", "u00_b"}, conftree.N("random", "two"))
+		for i := range servers {
+			up.Add(conftree.N("server", fmt.Sprintf("127.0.0.1:2000%d", i)))
+		}
+		before := up.Kids
+		u := &Unit{Body: []*conftree.Node{up}}
+		u.Own()
+		if got := holds(up, "random"); got != want {
+			t.Errorf("%d servers: random %v, want %v", servers, got, want)
+		}
+		if len(before) != servers+1 || before[0].Name() != "random" {
+			t.Errorf("%d servers: the list that another unit may have was changed", servers)
 		}
 	}
 }

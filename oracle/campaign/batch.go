@@ -81,6 +81,7 @@ func (c *Campaign) runBatch(ctx context.Context, rig *cells, g *gen.Generator, n
 	if err != nil || ctx.Err() != nil {
 		return err
 	}
+	crashers := 0
 	for tries := 0; len(b.Units) > 0; tries++ {
 		cs := b.Case()
 		cs.Name = fmt.Sprintf("batch %d", n)
@@ -121,13 +122,19 @@ func (c *Campaign) runBatch(ctx context.Context, rig *cells, g *gen.Generator, n
 			b.Units = slices.Delete(slices.Clone(b.Units), slot, slot+1)
 			continue
 		}
-		if left, ok, err := c.withoutCrasher(ctx, rig, b, ref, cand); ctx.Err() != nil {
-			return nil
-		} else if err != nil {
-			return err
-		} else if ok {
-			b = left
-			continue
+		if crashers < crashersMost {
+			left, ok, err := c.withoutCrasher(ctx, rig, b, ref, cand)
+			if ctx.Err() != nil {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			if ok {
+				b = left
+				crashers++
+				continue
+			}
 		}
 		ex := exchanges(cs)
 		c.count(func(s *State) {
@@ -285,7 +292,7 @@ func (c *Campaign) keepBatch(cs *casefile.Case, b *gen.Batch, ms []diff.Mismatch
 func (c *Campaign) keepUnit(b *gen.Batch, slot int, ms []diff.Mismatch, late bool) {
 	u := b.Units[slot]
 	c.keep(&pendingCase{Case: b.Only(slot).Case(), Core: triage.Cores(diff.Result{Mismatches: ms})[0], Label: u.Label, From: u.From,
-		crowd: &crowd{b: b, slot: slot, late: late, seen: excerpts(ms)}})
+		crowd: &crowd{b: b, slot: slot, late: late, shared: inCounts(ms), seen: excerpts(ms)}})
 }
 
 var clientNumber = regexp.MustCompile(`client (\d+)`)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"sort"
 
@@ -20,10 +21,11 @@ import (
 
 // crowd is the batch in which a unit differed.
 type crowd struct {
-	b    *gen.Batch
-	slot int      // nobody: what differed belongs to no unit
-	late bool     // the machine held the unit up, and it has a short timer
-	seen []string // what differed
+	b      *gen.Batch
+	slot   int      // nobody: what differed belongs to no unit
+	late   bool     // the machine held the unit up, and it has a short timer
+	shared bool     // it differed in nothing but what stub_status counts of the whole server
+	seen   []string // what differed
 }
 
 // inCompany deals with what differed in a batch and is no unit's own: the unit agrees alone, or there is
@@ -44,6 +46,11 @@ func (c *Campaign) inCompany(ctx context.Context, rig *cells, p *pendingCase) (f
 	switch again {
 	case notAgain:
 		c.count(func(s *State) { c.cores[p.Core]-- })
+		if p.crowd.shared {
+			// The server's other connections are counted there: how many there were at that moment is the crowd's.
+			c.count(func(s *State) { s.Late++ })
+			return "agrees alone and when its batch is played again: it shows the whole server's counters", nil
+		}
 		if p.crowd.slot != nobody && timed(p.Case)(0) {
 			// In a crowd its steps come some milliseconds sooner or later; by itself and in two more crowds it agreed.
 			c.count(func(s *State) { s.Late++ })
@@ -156,7 +163,7 @@ func (h *company) again(ctx context.Context, b *gen.Batch, slot int) (repeat, er
 func saying(b *gen.Batch, cs *casefile.Case, r diff.Result, ref, cand *observe.Observation) (out []diff.Mismatch) {
 	late := lateSlots(cs, ref, cand)
 	held := slices.Contains(slices.Collect(maps.Values(late)), true)
-	counts := map[int]bool{}
+	counts := map[int]bool{} // units that have asked for them
 	for _, o := range []*observe.Observation{ref, cand} {
 		for _, cl := range o.Clients {
 			counts[(cl.ID-1)/100] = counts[(cl.ID-1)/100] || bytes.Contains(cl.Recv, []byte("\nActive connections: ")) || bytes.HasPrefix(cl.Recv, []byte("Active connections: "))
@@ -173,6 +180,24 @@ func saying(b *gen.Batch, cs *casefile.Case, r diff.Result, ref, cand *observe.O
 		}
 	}
 	return out
+}
+
+// statusNumbers is what stub_status shows of the whole server; see ngx_http_stub_status_handler.
+var statusNumbers = regexp.MustCompile(`Active connections: (\d+) \nserver accepts handled requests\n (\d+) (\d+) (\d+) \nReading: (\d+) Writing: (\d+) Waiting: (\d+) \n`)
+
+// inCounts tells whether each of some mismatches begins within a number that stub_status shows.
+func inCounts(ms []diff.Mismatch) bool {
+	within := func(text []byte, at int) bool {
+		for _, m := range statusNumbers.FindAllSubmatchIndex(text, -1) {
+			for i := 2; i < len(m); i += 2 {
+				if m[i] <= at && at <= m[i+1] { // at its end: the other's is longer
+					return true
+				}
+			}
+		}
+		return false
+	}
+	return len(ms) > 0 && !slices.ContainsFunc(ms, func(m diff.Mismatch) bool { return !within(m.Ref, m.At) || !within(m.Cand, m.Pos) })
 }
 
 // play runs a batch on both sides. Without an observation there is no verdict, and the rig has counted it.

@@ -15,6 +15,10 @@ import (
 // Only the one that makes it crash says something: it is looked for, kept by itself, and the others are
 // played again without it.
 
+// crashersMost is how many such units are looked for in one batch: of a server that crashes at every turn the first few
+// say it all, and each costs as many runs as there are halvings.
+const crashersMost = 3
+
 // crash is how a server or a worker of it has ended that should not have; empty when none has.
 func crash(o *observe.Observation) string {
 	p := &o.Process

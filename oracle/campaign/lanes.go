@@ -189,8 +189,46 @@ func (c counters) in(unit int, text []byte) []byte {
 		if !mine {
 			out, mine = bytes.Clone(text), true
 		}
-		copy(out[begin:at], fmt.Sprintf("%0*d", len(word), c.number(unit, n)))
+		number := fmt.Sprintf("%0*d", len(word), c.number(unit, n))
+		copy(out[begin:at], number)
+		if len(word) == fileDigits {
+			relevel(out[:begin], string(word), number)
+		}
 	}
+}
+
+// relevel makes the folders of hashed levels that stand before a temporary file's name follow its new number: the first is
+// its last digits, each further one the digits before; see ngx_create_hashed_filename.
+func relevel(before []byte, old, number string) {
+	levels := bytes.Split(before, []byte("/"))
+	end := len(levels) - 1 // behind the last slash nothing stands
+	if end < 1 || len(levels[end]) != 0 {
+		return
+	}
+	from := max(0, end-levelsMost)
+	for from < end && !follows(levels[from:end], old) { // the longest run of folders that the old number gives
+		from++
+	}
+	at := len(number)
+	for _, l := range levels[from:end] {
+		copy(l, number[at-len(l):at])
+		at -= len(l)
+	}
+}
+
+// levelsMost is how many levels a temp_path has; see ngx_conf_set_path_slot.
+const levelsMost = 3
+
+// follows tells whether the levels are made of a number's digits.
+func follows(levels [][]byte, number string) bool {
+	at := len(number)
+	for _, l := range levels {
+		if len(l) == 0 || len(l) > min(at, 3) || string(l) != number[at-len(l):at] {
+			return false
+		}
+		at -= len(l)
+	}
+	return true
 }
 
 func (c counters) number(unit, n int) int {

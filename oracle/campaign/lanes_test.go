@@ -32,7 +32,7 @@ func TestCountersRenumber(t *testing.T) {
 		unit       int
 		text, want string
 	}{
-		{1, "proxy_temp/7/00/0000000007", "proxy_temp/7/00/0000000001"},
+		{1, "proxy_temp/7/00/0000000007", "proxy_temp/1/00/0000000001"},
 		{1, "--00000000000000000009\r\n--00000000000000000007--", "--00000000000000000002\r\n--00000000000000000001--"},
 		{2, "0000000009 0000000007 0000000009", "0000000001 0000000002 0000000001"},
 		{1, "0001234567, x0000000007 00000000079 0010000007 00000000010000000007 00000000000000000007", "0000000003, x0000000007 00000000079 0010000007 00000000010000000007 00000000000000000001"},
@@ -48,9 +48,28 @@ func TestCountersRenumber(t *testing.T) {
 	}
 }
 
+// The folders of hashed levels follow the number that a file gets.
+func TestLevelsFollowTheNumber(t *testing.T) {
+	for _, tt := range []struct{ text, want string }{
+		{"open() \"/cell/tp/7/43/0012340437\" failed", "open() \"/cell/tp/7/43/0012340437\" failed"}, // no number of a temporary file: these begin with three zeros
+		{"open() \"/cell/tp/7/43/0002340437\" failed", "open() \"/cell/tp/1/00/0000000001\" failed"},
+		{"/tp/37/4/02/0000002437", "/tp/01/0/00/0000000001"},
+		{"tp/437/0000002437", "tp/001/0000000001"},
+		{"tp/8/0000002437", "tp/8/0000000001"},     // no level of it
+		{"tp/8/7/0000002437", "tp/8/1/0000000001"}, // only the nearer one is
+		{"0000002437", "0000000001"},
+		{"a /0000002437", "a /0000000001"},
+		{"7/0000002437", "1/0000000001"},
+	} {
+		if got := string(counters{}.in(1, []byte(tt.text))); got != tt.want {
+			t.Errorf("%s: got %s, want %s", tt.text, got, tt.want)
+		}
+	}
+}
+
 func TestCountersAreAPattern(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		parts := rapid.SliceOf(rapid.SampledFrom([]string{"0", "000", "0000000000", "0000012", "1234567", "9", "x", " ", "/", "_"})).Draw(t, "parts")
+		parts := rapid.SliceOf(rapid.SampledFrom([]string{"0", "000", "0000000000", "0000012", "1234567", "9", "x", " ", ":", "_"})).Draw(t, "parts")
 		text := ""
 		for _, p := range parts {
 			text += p

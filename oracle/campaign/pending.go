@@ -286,10 +286,12 @@ func (c *Campaign) settle(p *pendingCase, rep triage.Report) (fate string, err e
 		}
 		sig += " again" // it was fixed, and is back
 	}
-	if e := c.catalog.Covering(rep.Signature.Core, rep.Signature.Directives); e != nil {
-		s.Known[e.ID]++
-		c.cores[p.Core]--
-		return e.ID + " divergence", nil
+	if rep.Shrink.Done { // what is not at its end has directives that it does not need
+		if e := c.catalog.Covering(rep.Signature.Core, rep.Signature.Directives); e != nil {
+			s.Known[e.ID]++
+			c.cores[p.Core]--
+			return e.ID + " divergence", nil
+		}
 	}
 	if e := c.within(rep); e != nil { // not shrunk to the end, and likely the same
 		return e.ID + " known", c.metNew(e, p)

@@ -129,3 +129,32 @@ func TestWhatSaysSomethingInCompany(t *testing.T) {
 		}
 	}
 }
+
+// A difference that begins within a number of stub_status is the crowd's; one beside it, or a second one elsewhere, is not.
+func TestWhatBeginsInCounts(t *testing.T) {
+	page := func(active, reading string) []byte {
+		return []byte("HTTP/1.1 200 OK\r\n\r\nActive connections: " + active + " \nserver accepts handled requests\n 3 3 3 \nReading: " + reading + " Writing: 1 Waiting: 0 \nend")
+	}
+	at := func(ref, cand []byte) diff.Mismatch {
+		r := diff.Compare(&observe.Observation{Clients: []observe.Conn{{ID: 1, End: observe.EndClosed, Recv: ref}}}, &observe.Observation{Clients: []observe.Conn{{ID: 1, End: observe.EndClosed, Recv: cand}}})
+		if len(r.Mismatches) != 1 {
+			t.Fatalf("%d mismatches, want 1", len(r.Mismatches))
+		}
+		return r.Mismatches[0]
+	}
+	counts, longer := at(page("2", "0"), page("5", "0")), at(page("2", "0"), page("21", "0"))
+	other := at(page("2", "0"), append(page("2", "0"), '!'))
+	text := at([]byte("Active connections: 2"), []byte("Active connections: 3"))
+	for _, x := range []struct {
+		name string
+		ms   []diff.Mismatch
+		want bool
+	}{
+		{"a number", []diff.Mismatch{counts}, true}, {"a longer number", []diff.Mismatch{longer, counts}, true}, {"behind them", []diff.Mismatch{other}, false},
+		{"a number and more", []diff.Mismatch{counts, other}, false}, {"no such page", []diff.Mismatch{text}, false}, {"nothing", nil, false},
+	} {
+		if got := inCounts(x.ms); got != x.want {
+			t.Errorf("%s: %v, want %v", x.name, got, x.want)
+		}
+	}
+}

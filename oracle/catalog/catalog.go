@@ -49,6 +49,10 @@ func (e *Entry) Signature() string { return e.Get("signature") }
 // any build shows the same. Some things hang on how nginx was compiled, such as memory that it reads and never sets.
 func (e *Entry) Build() string { return e.Get("build") }
 
+// Covers are the directives that a case may have besides those of the entry's signature, and be the same divergence;
+// only a divergence has some.
+func (e *Entry) Covers() []string { return strings.Fields(e.Get("covers")) }
+
 // Catalog is a corpus folder.
 type Catalog struct {
 	Dir     string
@@ -115,11 +119,14 @@ func (e *Entry) check() error {
 	if b := e.Build(); b != "" && !buildForm.MatchString(b) {
 		return fmt.Errorf("field build: want the first 12 to 64 hexadecimal digits of the reference's SHA-256, got %q", b)
 	}
-	if v := e.Get("covers"); v != "" && v != "more" {
-		return fmt.Errorf(`field covers: want "more" or none, got %q`, v)
-	}
 	if e.Signature() == "" {
 		return errors.New("want a field signature")
+	}
+	if len(e.Covers()) > 0 && e.Status() != Divergence {
+		return errors.New("field covers: only a divergence stands for more than its signature")
+	}
+	if !strings.HasSuffix(e.Signature(), "]") && len(e.Covers()) > 0 {
+		return errors.New("field covers: the signature names no directives")
 	}
 	return nil
 }
@@ -134,15 +141,18 @@ func (c *Catalog) Find(signature string) *Entry {
 	return nil
 }
 
-// Covering is the divergence that a difference with core and these directives is an instance of, by its own word
-// (covers: more): it has the same core, and no directive that is not there. nil: there is none.
+// Covering is the divergence that a shrunk difference with core and these directives is an instance of: one with the same
+// core, all of whose directives are there, and which says of each further one that it may be (covers). nil: there is none.
 func (c *Catalog) Covering(core string, directives []string) *Entry {
 	for _, e := range c.Entries {
 		own, list, ok := strings.Cut(strings.TrimSuffix(e.Signature(), "]"), " [")
-		if !ok || e.Status() != Divergence || e.Get("covers") != "more" || own != core {
+		if !ok || e.Status() != Divergence || own != core {
 			continue
 		}
-		if !slices.ContainsFunc(strings.Fields(list), func(d string) bool { return !slices.Contains(directives, d) }) {
+		want, may := strings.Fields(list), e.Covers()
+		lacks := slices.ContainsFunc(want, func(d string) bool { return !slices.Contains(directives, d) })
+		other := slices.ContainsFunc(directives, func(d string) bool { return !slices.Contains(want, d) && !slices.Contains(may, d) })
+		if !lacks && !other {
 			return e
 		}
 	}

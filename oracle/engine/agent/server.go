@@ -238,17 +238,27 @@ func (a *agent) killRest() (left []string, err error) {
 }
 
 // freeze stops every process of the cell but the agent's own, and returns when none of them runs, or lets
-// them go on. A server notices nothing but that its waits are interrupted.
+// them go on. A server notices nothing but that its waits are interrupted. After an error they go on.
 func freeze(on bool) error {
-	sig := unix.SIGCONT
-	if on {
-		sig = unix.SIGSTOP
-	}
-	if err := unix.Kill(-1, sig); err != nil && err != unix.ESRCH {
-		return fmt.Errorf("freeze: %w", err)
-	}
 	if !on {
-		return nil
+		return thaw()
+	}
+	if err := standStill(); err != nil {
+		return fmt.Errorf("freeze: %w", errors.Join(err, thaw()))
+	}
+	return nil
+}
+
+func thaw() error {
+	if err := unix.Kill(-1, unix.SIGCONT); err != nil && err != unix.ESRCH {
+		return fmt.Errorf("thaw: %w", err)
+	}
+	return nil
+}
+
+func standStill() error {
+	if err := unix.Kill(-1, unix.SIGSTOP); err != nil && err != unix.ESRCH {
+		return err
 	}
 	for end := time.Now().Add(freezeLimit); ; {
 		pids, err := others()
@@ -259,8 +269,7 @@ func freeze(on bool) error {
 			return nil
 		}
 		if time.Now().After(end) {
-			_ = unix.Kill(-1, unix.SIGCONT)
-			return fmt.Errorf("freeze: %v do not stop", pids)
+			return fmt.Errorf("%v do not stop", pids)
 		}
 	}
 }
