@@ -300,6 +300,40 @@ func TestResetIsAnError(t *testing.T) {
 	})
 }
 
+// An end that was read is reported once more when nginx asks about writing for the first time, and not the second.
+func TestAskWriteAgain(t *testing.T) {
+	var conn *ev.Conn
+	ends := 0
+	server := func(c *ev.Conn) {
+		conn = c
+		c.Read.Handler = func(*ev.Event) {
+			if c.Recv(make([]byte, 10)) == 0 {
+				ends++
+			}
+		}
+		c.Write.Handler = nothing
+		c.Loop.Add(c)
+	}
+	onBoth(t, 8, server, func(t *testing.T, r *rig) {
+		conn, ends = nil, 0
+		p := r.dial(t)
+		r.until(t, "accepted", func() bool { return conn != nil })
+		p.shutdown()
+		r.until(t, "ended", func() bool { return ends == 1 })
+		r.turns(3)
+		if ends != 1 {
+			t.Fatalf("%d ends without asking", ends)
+		}
+		r.AskWrite(conn, true)
+		r.until(t, "ended again", func() bool { return ends == 2 })
+		r.AskWrite(conn, true)
+		r.turns(3)
+		if ends != 2 {
+			t.Errorf("asked twice: %d ends", ends)
+		}
+	})
+}
+
 // TestStaleReport: in one batch a handler closes another connection that is also reported, and a third
 // one is accepted between the two and gets the closed one's descriptor and slot. What was reported of
 // the old one must not reach the new one.

@@ -80,6 +80,7 @@ type Event struct {
 	// Unwatched: nginx has not yet asked the kernel about a connection of a deferred accept, and knows
 	// nothing of it but what it reads (ngx_handle_read_event).
 	Unwatched bool
+	Asked     bool // nginx has asked the kernel about writing
 	TimedOut  bool
 	Delayed   bool
 	TimerSet  bool

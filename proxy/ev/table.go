@@ -87,6 +87,25 @@ func (l *Loop) Add(c *Conn) error {
 	return nil
 }
 
+// AskWrite says that nginx asks the kernel about writing from here on: the loop has from the start. Where again, what nginx's
+// second registration brings comes here too: what is there to read, and the end of it, is reported once more.
+func (l *Loop) AskWrite(c *Conn, again bool) {
+	if c.Write.Asked {
+		return
+	}
+	c.Write.Asked = true
+	if !again || !c.Read.Active {
+		return
+	}
+	err := l.Sys.EpollDel(c.FD)
+	if err == nil {
+		err = l.Sys.EpollAdd(c.FD, c.slot, c.gen, Both)
+	}
+	if err != nil {
+		c.Log.Err(elog.Alert, err, "epoll_ctl(3, %d) failed", c.FD)
+	}
+}
+
 // CloseConn forgets a connection's timers and posted events, closes its descriptor and frees its slot
 // (ngx_close_connection).
 func (l *Loop) CloseConn(c *Conn) {

@@ -245,6 +245,9 @@ func (r *Request) SetWriteHandler() Rc {
 	if !wev.Delayed {
 		r.Conn.Loop.AddTimer(wev, r.Core.SendTimeout)
 	}
+	if !wev.Ready {
+		r.Conn.Loop.AskWrite(r.Conn, false)
+	}
 	return OK
 }
 

@@ -188,6 +188,8 @@ func Init(r *http.Request) {
 	if r.Conn.Read.TimerSet {
 		r.Conn.Loop.DelTimer(&r.Conn.Read)
 	}
+	// A post_action may run while what reads the header is still called: it meets the client's end again.
+	r.Conn.Loop.AskWrite(r.Conn, r.PostAction)
 	u := Of(r)
 	u.initRequest(r)
 }
