@@ -54,10 +54,19 @@ it is not at its end) and is where an interrupted run goes on.`,
 type rig struct{ j *judge }
 
 func (r rig) Pair(ctx context.Context, c *casefile.Case) (ref, cand *observe.Observation, err error) {
+	return r.pair(ctx, c, run.Options{Test: true, Aged: true})
+}
+
+// PairQuick waits for nothing that is there to make a verdict certain.
+func (r rig) PairQuick(ctx context.Context, c *casefile.Case) (ref, cand *observe.Observation, err error) {
+	return r.pair(ctx, c, run.Options{})
+}
+
+func (r rig) pair(ctx context.Context, c *casefile.Case, opt run.Options) (ref, cand *observe.Observation, err error) {
 	if err := r.j.open(ctx); err != nil {
 		return nil, nil, err
 	}
-	ref, cand, err = run.Pair(ctx, r.j.ref, r.j.cand, c, campaign.Played(c, run.Options{Test: true, Aged: true}))
+	ref, cand, err = run.Pair(ctx, r.j.ref, r.j.cand, c, campaign.Played(c, opt))
 	if err != nil {
 		r.j.close() // the next run gets new cells
 		return nil, nil, err
@@ -66,6 +75,20 @@ func (r rig) Pair(ctx context.Context, c *casefile.Case) (ref, cand *observe.Obs
 }
 
 func (r rig) Compare(ref, cand *observe.Observation) diff.Result { return diff.Compare(ref, cand) }
+
+func (r rig) Screen(ctx context.Context, core string, best *casefile.Case, list []*casefile.Case) ([]minimize.Hint, error) {
+	if err := r.j.open(ctx); err != nil {
+		return nil, err
+	}
+	s := campaign.Screener{Ref: r.j.ref, Cand: r.j.cand, Compare: diff.Compare, Pair: func(ctx context.Context, c *casefile.Case, opt run.Options) (ref, cand *observe.Observation, err error) {
+		return run.Pair(ctx, r.j.ref, r.j.cand, c, opt)
+	}}
+	hints, err := s.Screen(ctx, core, best, list)
+	if err != nil {
+		r.j.close()
+	}
+	return hints, err
+}
 
 func minimizeCase(cmd *cobra.Command, o *minimizeOptions, path string) error {
 	c, err := loadCase(path)

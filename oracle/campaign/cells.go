@@ -102,27 +102,33 @@ func (p *cells) pairWith(ctx context.Context, c *casefile.Case, refOpt, candOpt 
 		return nil, nil, errors.Join(errBroken, err)
 	}
 	err = p.again(ctx, c, func() error {
-		candCell := p.cand
-		if p.useCover {
-			candCell = p.covered
-		}
-		done := make(chan error, 1)
-		go func() {
-			var err error
-			cand, err = p.cfg.Run(ctx, candCell, c, candOpt)
-			done <- err
-		}()
 		var err error
-		ref, err = p.cfg.Run(ctx, p.ref, c, refOpt)
-		if other := <-done; other != nil {
-			err = errors.Join(err, other)
-		}
+		ref, cand, err = p.both(ctx, c, refOpt, candOpt)
 		return err
 	})
 	if err != nil {
 		return nil, nil, err
 	}
 	return ref, cand, nil
+}
+
+// both runs a case on both sides once.
+func (p *cells) both(ctx context.Context, c *casefile.Case, refOpt, candOpt run.Options) (ref, cand *observe.Observation, err error) {
+	candCell := p.cand
+	if p.useCover {
+		candCell = p.covered
+	}
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		cand, err = p.cfg.Run(ctx, candCell, c, candOpt)
+		done <- err
+	}()
+	ref, err = p.cfg.Run(ctx, p.ref, c, refOpt)
+	if other := <-done; other != nil {
+		err = errors.Join(err, other)
+	}
+	return ref, cand, err
 }
 
 // cover runs a case on the candidate's coverage build alone.
@@ -153,6 +159,15 @@ func (p *cells) alone(ctx context.Context, c *casefile.Case, opt run.Options) (r
 // Pair and Compare make a pair of cells a triage.Rig.
 func (p *cells) Pair(ctx context.Context, c *casefile.Case) (ref, cand *observe.Observation, err error) {
 	ref, cand, err = p.pair(ctx, c, Played(c, run.Options{Test: p.test, Aged: true}))
+	if err != nil {
+		return nil, nil, err
+	}
+	return Seen(c, ref), Seen(c, cand), nil
+}
+
+// PairQuick makes a pair of cells a triage.Quick: nothing is waited for that is there to make a verdict certain.
+func (p *cells) PairQuick(ctx context.Context, c *casefile.Case) (ref, cand *observe.Observation, err error) {
+	ref, cand, err = p.pair(ctx, c, Played(c, run.Options{Test: p.test}))
 	if err != nil {
 		return nil, nil, err
 	}

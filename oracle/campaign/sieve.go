@@ -22,32 +22,11 @@ const sieveMost = 40
 func (c *Campaign) sieve(ctx context.Context, rig *cells, b *gen.Batch) (left *gen.Batch, bad []int, err error) {
 	var good []int
 	err = rig.again(ctx, nil, func() error {
-		good, bad = nil, nil
-		for i := range b.Units {
-			good = append(good, i)
-		}
 		if err := rig.ref.Reset(ctx, sieveFiles(b.Files())); err != nil {
 			return fmt.Errorf("sieve a batch: %w", err)
 		}
-		s := &sieving{cell: rig.ref, sheet: b.Sheet()}
-		for from := 0; len(bad) < sieveMost && len(good) > 0; {
-			at, err := s.bad(ctx, good[from:])
-			switch {
-			case err != nil:
-				return err
-			case at < 0 && from == 0:
-				return nil
-			case at < 0:
-				from = 0
-			default:
-				from += at
-				bad = append(bad, good[from])
-				if good = slices.Delete(good, from, from+1); from == len(good) {
-					from = 0
-				}
-			}
-		}
-		return nil
+		good, bad, err = (&sieving{cell: rig.ref, sheet: b.Sheet()}).sort(ctx, len(b.Units), sieveMost)
+		return err
 	})
 	if err != nil {
 		return nil, nil, err
@@ -120,6 +99,31 @@ func (s *sieving) loads(ctx context.Context, slots []int) (ok bool, conf []byte,
 		return false, nil, "", fmt.Errorf("sieve a batch: %w", err)
 	}
 	return out.Exit.Exited && out.Exit.Code == 0, conf, string(out.Stderr), nil
+}
+
+// sort parts the slots of n units in those that load beside each other and up to most of those that do not.
+func (s *sieving) sort(ctx context.Context, n, most int) (good, bad []int, err error) {
+	for i := range n {
+		good = append(good, i)
+	}
+	for from := 0; len(bad) < most && len(good) > 0; {
+		at, err := s.bad(ctx, good[from:])
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case at < 0 && from == 0:
+			return good, bad, nil
+		case at < 0:
+			from = 0
+		default:
+			from += at
+			bad = append(bad, good[from])
+			if good = slices.Delete(good, from, from+1); from == len(good) {
+				from = 0
+			}
+		}
+	}
+	return good, bad, nil
 }
 
 // bad is the place in slots of the first unit that does not load, -1 when all do. A diagnosis does not always

@@ -33,6 +33,8 @@ type Stats struct {
 	Passes   map[string]Count
 	Attempts int // calls of the try function
 	Memo     int // attempts that were answered from memory
+	Screened int // variations that were played among others, in Boots of the attempts
+	Boots    int
 	Errors   int // attempts without a verdict: they do not hold
 	// Unreachable counts cases that were not tried: those that are no case files
 	// (an origin that repeats without reading), and those with a client whose address is
@@ -51,6 +53,9 @@ func (s Stats) String() string {
 	sort.Strings(names)
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d attempts, %d from memory", s.Attempts, s.Memo)
+	if s.Boots > 0 {
+		fmt.Fprintf(&b, ", %d variations in %d of the attempts", s.Screened, s.Boots)
+	}
 	for _, n := range names {
 		if c := s.Passes[n]; c.Kept > 0 {
 			fmt.Fprintf(&b, ", %s %d/%d", n, c.Kept, c.Tried)
@@ -70,8 +75,13 @@ type Pass struct {
 	Items   func(c *casefile.Case) int
 	Without func(c *casefile.Case, drop []bool) *casefile.Case
 	// Single passes try their items one by one only: their items stand for
-	// changes that exclude each other.
-	Single bool
+	// changes that exclude each other, or, with Many, of which only those that each shrink the
+	// case may be made at once.
+	Single, Many bool
+	// Level is when a pass is screened: a pass of a higher level once nothing goes by those of lower ones.
+	Level int
+	// Last passes only write the case in another way. A Screen could not tell the result apart.
+	Last bool
 }
 
 // maxErrors is how many attempts may give no verdict before shrinking ends: one
@@ -82,6 +92,7 @@ const maxErrors = 3
 type Options struct {
 	Budget Budget
 	Passes []Pass               // nil: Passes()
+	Screen Screen               // nil: every variation is tried alone
 	Saved  func(*casefile.Case) // called with every smaller case that holds, for resuming
 	Now    func() time.Time
 }
@@ -92,6 +103,10 @@ type reducer struct {
 	opts  Options
 	start time.Time
 	memo  map[[32]byte]bool
+	hints map[[32]byte]Hint // of variations that were screened
+	carry map[int]carried   // by pass
+	again bool              // a pass was passed over for what was carried
+	blind int               // how often in a row nothing could be screened
 	was   map[[32]byte]bool // texts that were the best one once
 	stats Stats
 	err   error
@@ -107,15 +122,16 @@ func Shrink(ctx context.Context, c *casefile.Case, try Try, o Options) (*casefil
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	r := &reducer{ctx: ctx, try: try, opts: o, start: o.Now(), memo: map[[32]byte]bool{}, was: map[[32]byte]bool{sha256.Sum256(c.Print()): true}, best: c}
+	r := &reducer{ctx: ctx, try: try, opts: o, start: o.Now(), memo: map[[32]byte]bool{}, hints: map[[32]byte]Hint{}, carry: map[int]carried{}, was: map[[32]byte]bool{sha256.Sum256(c.Print()): true}, best: c}
 	r.stats.Passes = map[string]Count{}
+	singly := r.bySight()
 	for changed := true; changed && !r.stopped(); {
 		changed = false
 		for _, p := range o.Passes {
 			if r.stopped() {
 				break
 			}
-			if r.pass(p) {
+			if r.pass(p, singly) {
 				changed = true
 			}
 		}
@@ -143,11 +159,11 @@ func (r *reducer) stopped() bool {
 
 // pass tries to drop ever smaller runs of items (delta debugging), from the
 // last to the first so that what is used is not dropped before its users.
-func (r *reducer) pass(p Pass) (changed bool) {
+func (r *reducer) pass(p Pass, singly bool) (changed bool) {
 	n := p.Items(r.best)
 	size := n
-	if p.Single {
-		size = 1
+	if p.Single || singly {
+		size = min(1, n)
 	}
 	for size > 0 && !r.stopped() {
 		for at := n - size; at > -size && n > 0 && !r.stopped(); at -= size {

@@ -86,7 +86,8 @@ func TestResultIsMinimalForAnyPredicate(t *testing.T) {
 		c := parse(t, whole)
 		before := string(c.Print())
 		try := has(words...)
-		small, stats, err := Shrink(context.Background(), c, try, Options{})
+		screen := screens(try, rapid.IntRange(0, 3).Draw(t, "screened"))
+		small, stats, err := Shrink(context.Background(), c, try, Options{Screen: screen})
 		if err != nil || !stats.Done {
 			t.Fatalf("not done: %v %v", stats, err)
 		}
@@ -117,6 +118,70 @@ func TestResultIsMinimalForAnyPredicate(t *testing.T) {
 			}
 		}
 	})
+}
+
+// screens is a Screen: 0 none, 1 one that tells, 2 one that cannot play variations without a server, 3 one that cannot
+// tell when the case has few lines.
+func screens(try Try, kind int) Screen {
+	if kind == 0 {
+		return nil
+	}
+	return func(ctx context.Context, best *casefile.Case, list []*casefile.Case) []Hint {
+		if kind == 3 && len(best.File("nginx.conf").Data) < 100 {
+			return nil
+		}
+		hints := make([]Hint, len(list))
+		for i, c := range list {
+			ok, err := try(ctx, c)
+			switch {
+			case err != nil || kind == 2 && !strings.Contains(string(c.File("nginx.conf").Data), "server"):
+			case ok:
+				hints[i] = Likely
+			default:
+				hints[i] = Unlikely
+			}
+		}
+		return hints
+	}
+}
+
+// What a Screen has seen is not tried again, and a variation that it takes for one that holds is not believed.
+func TestScreening(t *testing.T) {
+	c := parse(t, whole)
+	_, alone, err := Shrink(context.Background(), c, has("X-Keep: yes", "etag"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	try := has("X-Keep: yes", "etag")
+	small, seen, err := Shrink(context.Background(), c, try, Options{Screen: screens(try, 1)})
+	if err != nil || !seen.Done || seen.Attempts*2 > alone.Attempts || seen.Screened == 0 {
+		t.Errorf("screened: %v %v\nalone: %v", seen, err, alone)
+	}
+	if !strings.Contains(seen.String(), "variations in") {
+		t.Errorf("what was screened is not said: %s", seen)
+	}
+	most := 0
+	liar := func(_ context.Context, _ *casefile.Case, list []*casefile.Case) []Hint {
+		most = max(most, len(list))
+		hints := make([]Hint, len(list))
+		for i := range hints {
+			hints[i] = Likely
+		}
+		return hints
+	}
+	lied, stats, err := Shrink(context.Background(), c, try, Options{Screen: liar})
+	if err != nil || !stats.Done {
+		t.Fatalf("%v %v", stats, err)
+	}
+	if ok, _ := try(context.Background(), lied); !ok {
+		t.Errorf("a wrong hint was believed:\n%s", lied.Print())
+	}
+	if most < fewScreened || most > ScreenMost {
+		t.Errorf("%d variations in one boot", most)
+	}
+	if a, b := len(small.Print()), len(lied.Print()); a != b {
+		t.Errorf("%d bytes with hints, %d with wrong ones", a, b)
+	}
 }
 
 func TestBudgetsAndErrors(t *testing.T) {

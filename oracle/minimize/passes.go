@@ -8,6 +8,14 @@ import (
 	"nginxoracle/oracle/minimize/conftree"
 )
 
+// The levels of passes (see Pass.Level): who talks, what there is, and how each thing is written.
+const (
+	speakers = iota
+	things
+	texts
+	levels
+)
+
 // Passes is the order in which a case is taken apart: what costs most to look
 // at goes first.
 func Passes() []Pass {
@@ -15,18 +23,18 @@ func Passes() []Pass {
 		{Name: "clients", Items: func(c *casefile.Case) int { return len(c.Sections) }, Without: withoutSections},
 		confPass("blocks", func(n *conftree.Node) bool { return n.Block }),
 		confPass("directives", func(n *conftree.Node) bool { return !n.Block }),
-		{Name: "origins", Items: func(c *casefile.Case) int { return len(c.Origins) }, Without: withoutOrigins},
-		{Name: "files", Items: func(c *casefile.Case) int { return len(c.Files) }, Without: withoutFiles},
-		{Name: "steps", Items: countSteps, Without: withoutSteps},
-		{Name: "origin connections", Items: countConns, Without: withoutConns},
-		{Name: "origin steps", Items: countOriginSteps, Without: withoutOriginSteps},
-		{Name: "join", Items: joinable, Without: withoutSplit, Single: true},
-		partPass("lines", lineParts),
+		{Name: "origins", Level: things, Items: func(c *casefile.Case) int { return len(c.Origins) }, Without: withoutOrigins},
+		{Name: "files", Level: things, Items: func(c *casefile.Case) int { return len(c.Files) }, Without: withoutFiles},
+		{Name: "steps", Level: things, Items: countSteps, Without: withoutSteps},
+		{Name: "origin connections", Level: things, Items: countConns, Without: withoutConns},
+		{Name: "origin steps", Level: things, Items: countOriginSteps, Without: withoutOriginSteps},
+		{Name: "join", Level: things, Items: joinable, Without: withoutSplit, Single: true},
+		partPass("lines", things, lineParts),
 		unwrapPass(),
 		wordPass(),
-		{Name: "names", Items: func(*casefile.Case) int { return len(renames) }, Without: rename, Single: true},
-		partPass("runs", runParts),
-		partPass("bytes", byteParts),
+		{Name: "names", Items: func(*casefile.Case) int { return len(renames) }, Without: rename, Single: true, Last: true},
+		partPass("runs", texts, runParts),
+		partPass("bytes", texts, byteParts),
 		filePass(),
 	}
 }
@@ -216,8 +224,8 @@ func withoutSplit(c *casefile.Case, drop []bool) *casefile.Case {
 }
 
 // partPass cuts what is sent into parts and drops some.
-func partPass(name string, cut func([]byte) [][]byte) Pass {
-	return Pass{Name: name,
+func partPass(name string, level int, cut func([]byte) [][]byte) Pass {
+	return Pass{Name: name, Level: level,
 		Items: func(c *casefile.Case) (n int) {
 			for _, s := range sends(c) {
 				n += len(cut(bytes.Join(s.Data, nil)))
@@ -282,7 +290,7 @@ func byteParts(b []byte) (parts [][]byte) {
 
 // confPass drops directives of the configuration for which is holds.
 func confPass(name string, is func(*conftree.Node) bool) Pass {
-	return Pass{Name: name,
+	return Pass{Name: name, Level: things,
 		Items: func(c *casefile.Case) (n int) {
 			top, ok := conf(c)
 			if !ok {
@@ -343,7 +351,7 @@ func unwrapPass() Pass {
 		walk(&top)
 		return top
 	}
-	return Pass{Name: "unwrap", Single: true,
+	return Pass{Name: "unwrap", Level: things, Single: true,
 		Items: func(c *casefile.Case) (n int) {
 			each(c, func(*[]*conftree.Node, int) { n++ })
 			return n
@@ -385,25 +393,30 @@ func wordPass() Pass {
 		})
 		return out
 	}
-	return Pass{Name: "arguments", Single: true,
+	return Pass{Name: "arguments", Level: texts, Single: true, Many: true,
 		Items: func(c *casefile.Case) int {
 			top, _ := conf(c)
 			return len(changes(top))
 		},
 		Without: func(c *casefile.Case, drop []bool) *casefile.Case {
 			top, _ := conf(c)
-			for i, ch := range changes(top) {
-				if i >= len(drop) || !drop[i] {
+			list := changes(top)
+			var last *change
+			for i := min(len(list), len(drop)) - 1; i >= 0; i-- { // those of a directive in front keep their places
+				ch := &list[i]
+				if !drop[i] || last != nil && last.n == ch.n && last.word == ch.word {
 					continue
 				}
-				if ch.shorter != "" {
+				if last = ch; ch.shorter != "" {
 					ch.n.Words[ch.word] = ch.shorter
 				} else {
 					ch.n.Words = append(ch.n.Words[:ch.word:ch.word], ch.n.Words[ch.word+1:]...)
 				}
-				return withConf(c, top)
 			}
-			return nil
+			if last == nil {
+				return nil
+			}
+			return withConf(c, top)
 		}}
 }
 
@@ -457,7 +470,7 @@ func Replace(c *casefile.Case, old, new string) *casefile.Case {
 	return n
 }
 
-// filePass halves the content of files other than the configuration, and
+// filePass cuts the ends of files other than the configuration off, half of them and more, and
 // shortens a configuration that does not parse line by line.
 func filePass() Pass {
 	type piece struct{ file, from, to int }
@@ -479,24 +492,34 @@ func filePass() Pass {
 				}
 				continue
 			}
-			if n := len(f.Data); n > 1 {
-				out = append(out, piece{i, n / 2, n})
+			n := len(f.Data)
+			for _, left := range []int{0, 1, n / 16, n / 4, n / 2} {
+				if left < n && (len(out) == 0 || out[len(out)-1].file != i || left > out[len(out)-1].from) {
+					out = append(out, piece{i, left, n})
+				}
 			}
 		}
 		return out
 	}
-	return Pass{Name: "contents", Single: true,
+	return Pass{Name: "contents", Level: texts, Single: true, Many: true,
 		Items: func(c *casefile.Case) int { return len(pieces(c)) },
 		Without: func(c *casefile.Case, drop []bool) *casefile.Case {
+			n := c.Clone()
+			gone := map[int][]bool{} // pieces of one file may overlap
 			for i, p := range pieces(c) {
 				if i < len(drop) && drop[i] {
-					n := c.Clone()
-					f := &n.Files[p.file]
-					f.Data = append(append([]byte(nil), f.Data[:p.from]...), f.Data[p.to:]...)
-					return n
+					if gone[p.file] == nil {
+						gone[p.file] = make([]bool, len(c.Files[p.file].Data))
+					}
+					for k := p.from; k < p.to; k++ {
+						gone[p.file][k] = true
+					}
 				}
 			}
-			return nil
+			for i, g := range gone {
+				n.Files[i].Data = keep(n.Files[i].Data, g)
+			}
+			return n
 		}}
 }
 

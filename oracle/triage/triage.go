@@ -44,6 +44,19 @@ type Rig interface {
 	Compare(ref, cand *observe.Observation) diff.Result
 }
 
+// Screener is a Rig that can play many variations of a case side by side.
+type Screener interface {
+	// Screen tells which variations of best show a difference; nil: it cannot tell, see minimize.Screen. An error is
+	// the rig's.
+	Screen(ctx context.Context, core string, best *casefile.Case, list []*casefile.Case) ([]minimize.Hint, error)
+}
+
+// Quick is a Rig that can run a case with fewer waits than a verdict wants: what is looked for shows there, too,
+// or it does not.
+type Quick interface {
+	PairQuick(ctx context.Context, c *casefile.Case) (ref, cand *observe.Observation, err error)
+}
+
 // Outcome is what triage made of a mismatch.
 type Outcome int
 
@@ -123,6 +136,15 @@ func (r *counting) Pair(ctx context.Context, c *casefile.Case) (ref, cand *obser
 	return r.Rig.Pair(ctx, c)
 }
 
+// quickly is PairQuick where there is one.
+func (r *counting) quickly(ctx context.Context, c *casefile.Case) (ref, cand *observe.Observation, err error) {
+	if q, ok := r.Rig.(Quick); ok {
+		r.runs++
+		return q.PairQuick(ctx, c)
+	}
+	return r.Pair(ctx, c)
+}
+
 // Triage makes a finding out of a case that differed.
 func Triage(ctx context.Context, rig Rig, c *casefile.Case, o Options) Report {
 	start := time.Now()
@@ -166,8 +188,9 @@ func Triage(ctx context.Context, rig Rig, c *casefile.Case, o Options) Report {
 	if o.Known != nil && o.Known(rep.Signature) {
 		return done(Found, "known before shrinking")
 	}
+	play := counted.Pair
 	try := func(ctx context.Context, c *casefile.Case) (bool, error) {
-		ref, cand, err := rig.Pair(ctx, c)
+		ref, cand, err := play(ctx, c)
 		if err != nil {
 			return false, err
 		}
@@ -180,12 +203,27 @@ func Triage(ctx context.Context, rig Rig, c *casefile.Case, o Options) Report {
 		}
 		return r.Verdict == diff.Differ && slices.Contains(Cores(r), core), nil
 	}
+	play = counted.quickly
+	if quick, err := try(ctx, c); !quick || err != nil {
+		play = counted.Pair
+	}
 	var saved func(*casefile.Case)
 	if o.Saved != nil {
 		saved = func(c *casefile.Case) { o.Saved(c, counted.runs) }
 	}
+	var screen minimize.Screen
+	if s, ok := counted.Rig.(Screener); ok {
+		screen = func(ctx context.Context, best *casefile.Case, list []*casefile.Case) []minimize.Hint {
+			counted.runs++
+			hints, err := s.Screen(ctx, core, best, list)
+			if err != nil {
+				return nil // what is tried alone then tells whether the rig is broken
+			}
+			return hints
+		}
+	}
 	var small *casefile.Case
-	small, rep.Shrink, err = minimize.Shrink(ctx, c, try, minimize.Options{Budget: o.Budget, Saved: saved})
+	small, rep.Shrink, err = minimize.Shrink(ctx, c, try, minimize.Options{Budget: o.Budget, Saved: saved, Screen: screen})
 	if err != nil && ctx.Err() == nil {
 		rep.Shrink.Why = err.Error() // what was reached so far still counts
 	}

@@ -241,6 +241,18 @@ recv response
 close
 `
 
+// unlike tells how a proxy differs on the plainest request, "" when it does not.
+func (l *lab) unlike(ctx context.Context, binary string) string {
+	file := filepath.Join(l.tmp, "plainest.txtar")
+	if err := os.WriteFile(file, []byte(plainest), 0o644); err != nil {
+		return err.Error()
+	}
+	if code, _, said := l.ask(ctx, time.Minute, "replay", file, "--candidate", binary); code != 0 {
+		return said
+	}
+	return ""
+}
+
 // dead tells why a proxy does not serve the plainest request, "" when it does: one that cannot tell its version, does not
 // take the configuration, or says nothing at all. A wrong answer is an answer.
 func (l *lab) dead(ctx context.Context, binary string) string {

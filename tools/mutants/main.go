@@ -26,6 +26,7 @@ func main() {
 	dir := flag.String("dir", "", "what is known of each mutant, written as it comes: the same command goes on there (default: campaign/mutants-SEED)")
 	again := flag.Bool("again", false, "try once more those of -dir that the campaign or all stages let live")
 	into := flag.String("into", "", "build one proxy with all n changes there, and its coverage build beside it; try nothing")
+	found := flag.Bool("found", false, "with -into: only changes that a campaign of -campaign finds one by one, by what is answered")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -34,7 +35,8 @@ func main() {
 	switch {
 	case err != nil:
 	case *into != "":
-		if err = many(ctx, repo, *into, *n, *seed); err == nil {
+		l := &lab{repo: repo, dir: *dir, oracle: filepath.Join(repo, "bin", "oracle"), campaign: *campaign, jobs: *jobs, seed: *seed}
+		if err = many(ctx, l, *into, *n, *found); err == nil {
 			code = 0
 		}
 	default:
