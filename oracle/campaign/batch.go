@@ -285,7 +285,7 @@ func (c *Campaign) compare(ctx context.Context, rig *cells, cs *casefile.Case, b
 // keepBatch saves a batch that differed in what belongs to no unit.
 func (c *Campaign) keepBatch(cs *casefile.Case, b *gen.Batch, ms []diff.Mismatch, n uint64) {
 	c.keep(&pendingCase{Case: cs, Core: triage.Cores(diff.Result{Mismatches: ms})[0], Label: fmt.Sprintf("%d/%d", c.state.Seed, n),
-		crowd: &crowd{b: b, slot: nobody, seen: excerpts(ms)}})
+		crowd: &crowd{b: b, slot: nobody, shared: inCache(b, ms), seen: excerpts(ms)}})
 }
 
 // keepUnit saves the unit of a batch that differed.

@@ -14,6 +14,7 @@ import (
 	"nginxoracle/oracle/casefile"
 	"nginxoracle/oracle/catalog"
 	"nginxoracle/oracle/diff"
+	"nginxoracle/oracle/minimize/conftree"
 	"nginxoracle/oracle/observe"
 	"nginxoracle/oracle/run"
 	"nginxoracle/oracle/triage"
@@ -24,7 +25,7 @@ type crowd struct {
 	b      *gen.Batch
 	slot   int      // nobody: what differed belongs to no unit
 	late   bool     // the machine held the unit up, and it has a short timer
-	shared bool     // it differed in nothing but what stub_status counts of the whole server
+	shared bool     // it differed in nothing but what all units of the server have a part in
 	seen   []string // what differed
 }
 
@@ -47,9 +48,9 @@ func (c *Campaign) inCompany(ctx context.Context, rig *cells, p *pendingCase) (f
 	case notAgain:
 		c.count(func(s *State) { c.cores[p.Core]-- })
 		if p.crowd.shared {
-			// The server's other connections are counted there: how many there were at that moment is the crowd's.
+			// How many connections there were at that moment, or what was asked for last, is the crowd's.
 			c.count(func(s *State) { s.Late++ })
-			return "agrees alone and when its batch is played again: it shows the whole server's counters", nil
+			return "agrees alone and when its batch is played again: what differed is the whole server's", nil
 		}
 		if p.crowd.slot != nobody && timed(p.Case)(0) {
 			// In a crowd its steps come some milliseconds sooner or later; by itself and in two more crowds it agreed.
@@ -198,6 +199,13 @@ func inCounts(ms []diff.Mismatch) bool {
 		return false
 	}
 	return len(ms) > 0 && !slices.ContainsFunc(ms, func(m diff.Mismatch) bool { return !within(m.Ref, m.At) || !within(m.Cand, m.Pos) })
+}
+
+// inCache tells whether nothing differs but how many descriptors a server is left with, while all units share one cache of
+// open files (open_file_cache of the head): which files it holds at the end hangs on which unit came last.
+func inCache(b *gen.Batch, ms []diff.Mismatch) bool {
+	cached := slices.ContainsFunc(b.Head.HTTP, func(n *conftree.Node) bool { return n.Name() == "open_file_cache" })
+	return cached && len(b.Units) > 1 && len(ms) > 0 && !slices.ContainsFunc(ms, func(m diff.Mismatch) bool { return m.Kind != diff.KindProcess || m.Where != diff.Descriptors })
 }
 
 // play runs a batch on both sides. Without an observation there is no verdict, and the rig has counted it.

@@ -11,6 +11,7 @@ import (
 	"nginxoracle/oracle/diff"
 	"nginxoracle/oracle/exit"
 	"nginxoracle/oracle/minimize"
+	"nginxoracle/oracle/minimize/conftree"
 	"nginxoracle/oracle/observe"
 )
 
@@ -154,6 +155,27 @@ func TestWhatBeginsInCounts(t *testing.T) {
 		{"a number and more", []diff.Mismatch{counts, other}, false}, {"no such page", []diff.Mismatch{text}, false}, {"nothing", nil, false},
 	} {
 		if got := inCounts(x.ms); got != x.want {
+			t.Errorf("%s: %v, want %v", x.name, got, x.want)
+		}
+	}
+}
+
+// How many descriptors a cache that all units share holds at the end is the crowd's; of any other server it is not.
+func TestDescriptorsOfASharedCache(t *testing.T) {
+	gained := diff.Mismatch{Kind: diff.KindProcess, Where: diff.Descriptors}
+	left := diff.Mismatch{Kind: diff.KindProcess, Where: "processes left"}
+	cache := gen.Head{HTTP: []*conftree.Node{conftree.N("open_file_cache", "max=10")}}
+	for _, x := range []struct {
+		name  string
+		head  gen.Head
+		units int
+		ms    []diff.Mismatch
+		want  bool
+	}{
+		{"a shared cache", cache, 2, []diff.Mismatch{gained}, true}, {"no cache", gen.Head{}, 2, []diff.Mismatch{gained}, false},
+		{"one unit", cache, 1, []diff.Mismatch{gained}, false}, {"more that differs", cache, 2, []diff.Mismatch{gained, left}, false}, {"nothing", cache, 2, nil, false},
+	} {
+		if got := inCache(&gen.Batch{Head: x.head, Units: make([]*gen.Unit, x.units)}, x.ms); got != x.want {
 			t.Errorf("%s: %v, want %v", x.name, got, x.want)
 		}
 	}

@@ -325,15 +325,17 @@ func (c *comparer) processes(ref, cand *observe.Observation) {
 	r, d := &ref.Process, &cand.Process
 	if r.Started && d.Started {
 		c.plain(KindProcess, Exit, exitText(r.Exit.Code, r.Exit.Signal), exitText(d.Exit.Code, d.Exit.Signal))
-		c.plain(KindProcess, "descriptors gained", strconv.Itoa(r.FDAfter-r.FDBefore), strconv.Itoa(d.FDAfter-d.FDBefore))
+		c.plain(KindProcess, Descriptors, strconv.Itoa(r.FDAfter-r.FDBefore), strconv.Itoa(d.FDAfter-d.FDBefore))
 	}
 	c.plain(KindProcess, "processes left", strings.Join(r.Left, "\n"), strings.Join(d.Left, "\n"))
 	c.plain(KindProcess, Workers, worker(r), worker(d))
 	c.plain(KindProcess, "last-resort timeouts", strconv.Itoa(ref.Timeouts), strconv.Itoa(cand.Timeouts))
 }
 
-// Where a crash differs: of a worker, and of the main process.
+// Where processes differ: a worker's crash, the main process's, and how many descriptors the server has at rest.
 const (
+	Descriptors = "descriptors gained"
+
 	Workers = "workers"
 	Exit    = "exit"
 )
