@@ -156,13 +156,14 @@ func (p *Player) arm(c *conn) error {
 	return watchWrite(p.ep, c.fd, c.slot)
 }
 
-// release lets every origin's connection that waits for rest go on. It tells whether one moved, and whose lanes
-// those serve: an origin that serves no lane alone is every lane's.
+// release lets the origins' connections that wait for rest go on, one of each lane: what a second one does the server
+// would meet before or after it has dealt with the first. It tells whether one moved, and whose lanes those serve: an
+// origin that serves no lane alone is every lane's.
 func (p *Player) release() (moved bool, serve func(*lane) bool, err error) {
 	lanes := map[int]bool{}
 	serve = func(l *lane) bool { return lanes[-1] || lanes[l.index] }
 	for _, c := range slices.Clone(p.live) { // advancing may close c and take it off the list
-		if !c.wantsRest() {
+		if !c.wantsRest() || lanes[-1] || lanes[c.origin.lane] || moved && c.origin.lane < 0 {
 			continue
 		}
 		m, err := p.advance(c, true)

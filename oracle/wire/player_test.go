@@ -433,6 +433,42 @@ recv response
 }
 
 // An origin's connection that nobody ends is recorded as left open.
+// Two origins that wait for the same rest go on one after another.
+func TestOriginsRestOneByOne(t *testing.T) {
+	f := newFake(t, nil)
+	at := map[string]int{} // the turns in which the server saw what
+	f.serve = func(p *peer) {
+		s := string(p.in)
+		p.in = nil
+		if at[s] = f.probes; s == "a" {
+			for _, addr := range []string{"127.0.0.1:9001", "127.0.0.1:9002", "127.0.0.1:9002"} {
+				f.upstream(addr).send("request")
+			}
+		}
+	}
+	play(t, f, `-- origin 127.0.0.1:9001 --
+recv 7
+settle
+send "o"
+-- origin 127.0.0.1:9002 --
+connection
+recv 7
+settle
+send "p"
+connection
+recv 7
+settle
+send "q"
+-- client 1 --
+send "a"
+settle
+send "b"
+`)
+	if !(at["a"] < at["o"] && at["o"] < at["p"] && at["p"] < at["q"] && at["q"] < at["b"]) {
+		t.Errorf("seen in turns %v, want a, o, p, q, b in five", at)
+	}
+}
+
 func TestOriginLeftOpen(t *testing.T) {
 	f := newFake(t, nil)
 	f.serve = func(p *peer) {
