@@ -189,11 +189,14 @@ func apart(c *casefile.Case) (head gen.Head, u *gen.Unit, ok bool) {
 		}
 		http++
 		for _, k := range n.Kids {
-			switch text := conftree.Print([]*conftree.Node{k}); {
+			text := conftree.Print([]*conftree.Node{k})
+			switch slots := slotsIn(text); {
 			case named(text):
 				u.Body = append(u.Body, k)
-			case k.Name() == "server" && k.Block: // it listens where all others do
+			case len(slots) > 0:
 				return head, nil, false
+			case k.Name() == "server" && k.Block: // its names and where it listens have gone
+				u.Body = append(u.Body, k)
 			default:
 				head.HTTP = append(head.HTTP, k)
 			}
