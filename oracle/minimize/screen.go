@@ -198,11 +198,39 @@ func (r *reducer) screened(i, level int) (changed, ok bool) {
 				unknown = append(unknown, v)
 			}
 		}
-		if r.take(p, likely) || r.take(p, unknown) {
+		if r.takeEverywhere(i, likely) || r.take(p, likely) || r.take(p, unknown) {
 			return true, true
 		}
 	}
 	return changed, true
+}
+
+// takeEverywhere tries at once all that was seen to hold of pass i, and of the passes that were looked at beside it.
+func (r *reducer) takeEverywhere(i int, likely []*variation) bool {
+	next, several := r.best, 0
+	for k, p := range r.opts.Passes {
+		list := likely
+		if c, ok := r.carry[k]; k != i {
+			if !ok || c.base != r.best {
+				continue
+			}
+			list = c.likely
+		}
+		if len(list) == 0 || p.Single && !p.Many {
+			continue
+		}
+		drop := list[0].drop
+		for _, v := range list {
+			drop = union(drop, v.drop)
+		}
+		if p.Items(next) != len(drop) { // what went before has taken some of it along
+			continue
+		}
+		if c := p.Without(next, drop); c != nil {
+			next, several = c, several+1
+		}
+	}
+	return several > 1 && valid(next.Print()) && Reachable(next) && r.accept(r.opts.Passes[i], next)
 }
 
 // screen plays what is not known yet of some variations of pass i, and with them what the next passes of
