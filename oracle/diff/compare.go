@@ -323,12 +323,13 @@ func (c *comparer) tree(ref, cand []observe.FileState) {
 
 func (c *comparer) processes(ref, cand *observe.Observation) {
 	r, d := &ref.Process, &cand.Process
+	// First, for a crash says why the rest differs: a finding is named, and shrunk, by what comes first.
+	c.plain(KindProcess, Workers, worker(r), worker(d))
 	if r.Started && d.Started {
 		c.plain(KindProcess, Exit, exitText(r.Exit.Code, r.Exit.Signal), exitText(d.Exit.Code, d.Exit.Signal))
 		c.plain(KindProcess, Descriptors, strconv.Itoa(r.FDAfter-r.FDBefore), strconv.Itoa(d.FDAfter-d.FDBefore))
 	}
 	c.plain(KindProcess, "processes left", strings.Join(r.Left, "\n"), strings.Join(d.Left, "\n"))
-	c.plain(KindProcess, Workers, worker(r), worker(d))
 	c.plain(KindProcess, "last-resort timeouts", strconv.Itoa(ref.Timeouts), strconv.Itoa(cand.Timeouts))
 }
 

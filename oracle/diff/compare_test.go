@@ -118,6 +118,17 @@ func TestAllDifferencesAreListed(t *testing.T) {
 	}
 }
 
+// A worker's crash is named before what comes of it: a new one holds fewer descriptors.
+func TestCrashComesBeforeItsDescriptors(t *testing.T) {
+	a, b := full(), full()
+	a.Process.Worker = "exited on signal 11"
+	b.Process.FDAfter++
+	r := Compare(a, b)
+	if len(r.Mismatches) != 2 || r.Mismatches[0].Where != Workers || r.Mismatches[1].Where != Descriptors {
+		t.Errorf("got %v, want the workers, then the descriptors", r.Mismatches)
+	}
+}
+
 func TestMessageCountsMarks(t *testing.T) {
 	a, b := full(), full()
 	a.Clients[0] = observe.Conn{ID: 1, Recv: []byte("aaaabbbbcccc"), Marks: []int{4, 8, 12}, End: observe.EndOpen}
