@@ -86,7 +86,8 @@ func many(ctx context.Context, l *lab, into string, n int, found bool) error {
 			if says, err = alone(m, src, i); err != nil {
 				return err
 			}
-			if says == "" || strings.Contains(says, ": "+atLoad) || strings.Contains(says, ": "+atEnd) {
+			core, answered := strings.CutPrefix(says, firstMismatch)
+			if !answered || strings.HasPrefix(core, atLoad) || strings.HasPrefix(core, atEnd) {
 				continue
 			}
 		}
@@ -112,10 +113,12 @@ func many(ctx context.Context, l *lab, into string, n int, found bool) error {
 	return buildTree(ctx, tree, into+"-cover", "-cover", "-covermode=set", "-coverpkg=nginxoracle/proxy/...,nginxoracle/cmd/proxy")
 }
 
-// How the names of differences begin that are seen in what a server says while it starts, and in how it ends.
+// What a campaign says that ends at its first mismatch, and how the names of differences begin that are seen in what a
+// server says while it starts, and in how it ends.
 const (
-	atLoad = "load"
-	atEnd  = "process"
+	firstMismatch = "stopped at the first mismatch: "
+	atLoad        = "load:"
+	atEnd         = "process:"
 )
 
 // copyProxy copies what the proxy is built of.
