@@ -245,12 +245,37 @@ func TestReachable(t *testing.T) {
 	}
 }
 
+// A request that is neither the first nor the last goes by itself, whatever its length, and what waits for it with it.
+func TestWholeRequests(t *testing.T) {
+	const server = "# t\n-- nginx.conf --\nevents {\n}\nhttp {\n    server {\n        listen 8080;\n    }\n}\n-- client 1 --\n"
+	c := parse(t, server+"send \"GET /a HTTP/1.1\\r\\n\\r\\nGET /b HTTP/1.1\\r\\nA: 1\\r\\nB: 2\\r\\n\\r\\nGET /c HTTP/1.1\\r\\n\\r\\n\"\nrecv response\n")
+	n := passCalled(t, "requests").Without(c, []bool{false, true, false})
+	if got, want := string(n.Sections[0].Steps[0].Data[0]), "GET /a HTTP/1.1\r\n\r\nGET /c HTTP/1.1\r\n\r\n"; got != want {
+		t.Errorf("left %q", got)
+	}
+	c = parse(t, server+"send \"a\"\nrecv response\nsend \"b\"\nsettle\nsend \"c\"\nrecv response\nsend \"d\"\nrecv all\n")
+	n = passCalled(t, "exchanges").Without(c, []bool{false, true, false})
+	if got := len(n.Sections[0].Steps); got != 4 || string(n.Sections[0].Steps[2].Data[0]) != "d" {
+		t.Errorf("left\n%s", n.Print())
+	}
+}
+
+func passCalled(t *testing.T, name string) Pass {
+	for _, p := range Passes() {
+		if p.Name == name {
+			return p
+		}
+	}
+	t.Fatalf("no pass %s", name)
+	return Pass{}
+}
+
 func TestPassOrder(t *testing.T) {
 	var names []string
 	for _, p := range Passes() {
 		names = append(names, p.Name)
 	}
-	const want = "clients, blocks, directives, origins, files, steps, origin connections, origin steps, join, lines, unwrap, arguments, names, runs, bytes, contents"
+	const want = "clients, exchanges, requests, blocks, directives, origins, files, steps, origin connections, origin steps, join, lines, unwrap, arguments, names, runs, bytes, contents"
 	if got := strings.Join(names, ", "); got != want {
 		t.Errorf("passes %s\nwant   %s", got, want)
 	}

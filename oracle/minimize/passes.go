@@ -21,6 +21,8 @@ const (
 func Passes() []Pass {
 	return []Pass{
 		{Name: "clients", Items: func(c *casefile.Case) int { return len(c.Sections) }, Without: withoutSections},
+		{Name: "exchanges", Items: func(c *casefile.Case) int { return len(exchanges(c)) }, Without: withoutExchanges},
+		partPass("requests", speakers, requestParts),
 		confPass("blocks", func(n *conftree.Node) bool { return n.Block }),
 		confPass("directives", func(n *conftree.Node) bool { return !n.Block }),
 		{Name: "origins", Level: things, Items: func(c *casefile.Case) int { return len(c.Origins) }, Without: withoutOrigins},
@@ -108,6 +110,62 @@ func withoutSteps(c *casefile.Case, drop []bool) *casefile.Case {
 		at += k
 	}
 	return n
+}
+
+// exchanges are the runs of steps from what is sent to what is waited for after it: neither goes without the other.
+func exchanges(c *casefile.Case) (out []span) {
+	for i, s := range c.Sections {
+		begin := 0
+		for k := 1; k < len(s.Steps); k++ {
+			if s.Steps[k].Op == casefile.Send && s.Steps[k-1].Op == casefile.Recv {
+				out = append(out, span{i, begin, k})
+				begin = k
+			}
+		}
+		if begin < len(s.Steps) {
+			out = append(out, span{i, begin, len(s.Steps)})
+		}
+	}
+	return out
+}
+
+type span struct{ section, from, to int }
+
+func withoutExchanges(c *casefile.Case, drop []bool) *casefile.Case {
+	n := c.Clone()
+	gone := make([]map[int]bool, len(n.Sections))
+	for k, x := range exchanges(c) {
+		if k < len(drop) && drop[k] {
+			if gone[x.section] == nil {
+				gone[x.section] = map[int]bool{}
+			}
+			for i := x.from; i < x.to; i++ {
+				gone[x.section][i] = true
+			}
+		}
+	}
+	for i := range n.Sections {
+		var left []casefile.Step
+		for k, s := range n.Sections[i].Steps {
+			if !gone[i][k] {
+				left = append(left, s)
+			}
+		}
+		n.Sections[i].Steps = left
+	}
+	return n
+}
+
+// requestParts cuts in front of request lines.
+func requestParts(b []byte) (parts [][]byte) {
+	begin := 0
+	for _, m := range requestLine.FindAllIndex(b, -1) {
+		if m[0] > begin {
+			parts = append(parts, b[begin:m[0]])
+			begin = m[0]
+		}
+	}
+	return append(parts, b[begin:])
 }
 
 func countConns(c *casefile.Case) (n int) {
