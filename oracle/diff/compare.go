@@ -282,7 +282,9 @@ func (c *comparer) errors(ref, cand []observe.LogEntry) {
 // NGX_MAX_ERROR_STR), so that where its text ends depends on how many digits the numbers in front of
 // it have. A text is compared as far as it would go behind numbers of the most digits.
 const (
-	entryMost  = 2047
+	entryMost = 2047
+	// Where a text gives way to "... (20: Not a directory)" and what follows (src/core/ngx_log.c, ngx_log_errno).
+	errnoAt    = entryMost + 1 - 50
 	numberMost = len("1234567#1234567: *1234567 ")
 )
 
@@ -292,10 +294,15 @@ func uncut(text string) string {
 	if len(text) <= entryMost-numberMost {
 		return text
 	}
-	if m := entryNumbers.FindStringSubmatchIndex(text); m != nil {
-		return text[:min(len(text), entryMost-numberMost+m[3]-m[2])]
+	m := entryNumbers.FindStringSubmatchIndex(text)
+	if m == nil {
+		return text
 	}
-	return text
+	short := numberMost - (m[3] - m[2])
+	if len(text) > errnoAt && strings.HasPrefix(text[errnoAt:], "... (") {
+		return text[:errnoAt-short] + text[errnoAt:]
+	}
+	return text[:min(len(text), entryMost-short)]
 }
 
 func (c *comparer) tree(ref, cand []observe.FileState) {

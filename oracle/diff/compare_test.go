@@ -183,15 +183,19 @@ func TestEntryCutByItsNumbers(t *testing.T) {
 		text := "2026/11/30 10:00:00 [error] " + numbers + `open() "/cell/` + strings.Repeat("x", 3000)
 		return []observe.LogEntry{{Level: "error", Text: text[:entryMost-len(tail)] + tail}}
 	}
+	tail := func(s string) string { return (s + strings.Repeat(" while reading upstream", 3))[:entryMost-errnoAt] }
+	const errno = "... (20: Not a directory)"
 	for _, c := range []struct {
-		cand []observe.LogEntry
-		want Verdict
+		ref, cand []observe.LogEntry
+		want      Verdict
 	}{
-		{entry("1234#1234: *123 ", ""), Agree},
-		{entry("1234#1234: *123 ", strings.Repeat("y", 100)), Differ},
+		{entry("9#9: *9 ", ""), entry("1234#1234: *123 ", ""), Agree},
+		{entry("9#9: *9 ", ""), entry("1234#1234: *123 ", strings.Repeat("y", 100)), Differ},
+		{entry("9#9: *9 ", tail(errno)), entry("1234#1234: *123 ", tail(errno)), Agree},
+		{entry("9#9: *9 ", tail(errno)), entry("1234#1234: *123 ", tail("... (21: Is a directory)")), Differ},
+		{entry("9#9: *9 ", tail(errno)), entry("1234#1234: *123 ", strings.Repeat("y", 100)+tail(errno)), Differ},
 	} {
-		ref, cand := &observe.Observation{}, &observe.Observation{Errors: c.cand}
-		ref.Errors = entry("9#9: *9 ", "")
+		ref, cand := &observe.Observation{Errors: c.ref}, &observe.Observation{Errors: c.cand}
 		ref.Process.Pid, cand.Process.Pid = 8, 1233
 		cand.Clients = make([]observe.Conn, 200)
 		for i := range cand.Clients {
