@@ -7,6 +7,7 @@ package pcre
 
 import (
 	"strconv"
+	"strings"
 	"sync"
 	"unsafe"
 
@@ -92,6 +93,10 @@ func Compile(pattern string, caseless bool) (*Regexp, error) {
 }
 
 func compileError(m *matcher, pattern string, num int32, off int) error {
+	const badRange, notInClass = 150, 171
+	if num == badRange && strings.HasSuffix(pattern[:min(off, len(pattern))], `-\N`) { // 10.46 looks at \N first
+		num = notInClass
+	}
 	text, known := texts1046[num]
 	if !known {
 		buf := libc.Xmalloc(m.tls, 256)
@@ -113,12 +118,28 @@ func compileError(m *matcher, pattern string, num int32, off int) error {
 }
 
 // offset1046 moves an error's place to where 10.46 reports it: after a bad POSIX item
-// of a class, and after the hyphen of a bad range.
+// of a class, after the hyphen that follows a class, and after the class that ends a range.
 func offset1046(pattern string, num int32, off int) int {
 	const collating, className, badRange = 113, 130, 150
+	if num == badRange {
+		at := func(i int, set string) bool {
+			return 0 <= i && i < len(pattern) && strings.IndexByte(set, pattern[i]) >= 0
+		}
+		switch {
+		case at(off, ":.=") && at(off-1, "["): // [a-[:digit:]]
+			num = className
+		case at(off-2, `\`) && at(off-3, "-") && !at(off-4, "["): // [a-\d], [a-\p{L}]
+			if at(off-1, "pP") && at(off, "{") {
+				return off + strings.IndexByte(pattern[off:], '}') + 1
+			}
+			if at(off-1, "pP") {
+				return min(off+1, len(pattern))
+			}
+		case at(off, "-"): // [\d-a]
+			return off + 1
+		}
+	}
 	switch num {
-	case badRange:
-		return min(off+1, len(pattern))
 	case collating, className:
 		for i := off + 1; i+1 < len(pattern); i++ {
 			if pattern[i+1] == ']' && (pattern[i] == ':' || pattern[i] == '.' || pattern[i] == '=') {
