@@ -2,7 +2,9 @@ package campaign
 
 import (
 	"testing"
+	"time"
 
+	"nginxoracle/oracle/casefile"
 	"nginxoracle/oracle/catalog"
 	"nginxoracle/oracle/minimize"
 )
@@ -29,5 +31,25 @@ func crashIsOneUnits(t *testing.T, r *rigged) {
 	}
 	if seed := c.Entries[0].Get("seed"); seed != "6/0/2" {
 		t.Errorf("found in unit %s, want 6/0/2", seed)
+	}
+}
+
+// Only a whole minimum tells whether a case is a recorded divergence: one that looks like it has the time to come to its end.
+func TestBudgetOfWhatLooksLikeADivergence(t *testing.T) {
+	entry := func(status string) *catalog.Catalog {
+		return &catalog.Catalog{Entries: []*catalog.Entry{{Case: &casefile.Case{Meta: []casefile.Field{
+			{Key: "status", Value: status}, {Key: "signature", Value: "process: crash [location]"}}}}}}
+	}
+	for _, x := range []struct {
+		status, core string
+		want         time.Duration
+	}{
+		{catalog.Divergence, "process: crash", 40 * time.Second}, {catalog.Divergence, "process: crash of another", 10 * time.Second},
+		{catalog.Divergence, "process", 10 * time.Second}, {catalog.Fixed, "process: crash", 10 * time.Second},
+	} {
+		c := &Campaign{cfg: Config{Shrink: minimize.Budget{Time: 10 * time.Second}}, catalog: entry(x.status)}
+		if got := c.budget(&pendingCase{Core: x.core}).Time; got != x.want {
+			t.Errorf("%s, %s: %v, want %v", x.status, x.core, got, x.want)
+		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"nginxoracle/oracle/casefile"
 	"nginxoracle/oracle/catalog"
 	"nginxoracle/oracle/diff"
+	"nginxoracle/oracle/minimize"
 	"nginxoracle/oracle/triage"
 )
 
@@ -187,7 +188,7 @@ const triageSlack = 2 * time.Minute
 
 // bounded is triage that ends: a case that hangs the rig must not hang the campaign.
 func (c *Campaign) bounded(ctx context.Context, rig *cells, p *pendingCase, cs *casefile.Case) triage.Report {
-	ctx, cancel := context.WithTimeout(ctx, c.cfg.Shrink.Time+triageSlack)
+	ctx, cancel := context.WithTimeout(ctx, c.budget(p).Time+triageSlack)
 	defer cancel()
 	// What -t says is compared where a diagnosis differed; elsewhere it would only double the time.
 	rig.test = p.Core == "" || strings.HasPrefix(p.Core, string(diff.KindLoad))
@@ -196,9 +197,31 @@ func (c *Campaign) bounded(ctx context.Context, rig *cells, p *pendingCase, cs *
 	return rep
 }
 
+// likeDivergence is how many times the time of one case a case gets that looks like a recorded divergence: only what is left
+// at the end of shrinking tells whether it is one.
+const likeDivergence = 4
+
+// budget is what shrinking a case may take.
+func (c *Campaign) budget(p *pendingCase) minimize.Budget {
+	b := c.cfg.Shrink
+	if c.looksLikeDivergence(p.Core) {
+		b.Time *= likeDivergence
+	}
+	return b
+}
+
+// looksLikeDivergence tells whether a recorded divergence has that core.
+func (c *Campaign) looksLikeDivergence(core string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.ContainsFunc(c.catalog.Entries, func(e *catalog.Entry) bool {
+		return e.Status() == catalog.Divergence && strings.HasPrefix(e.Signature(), core+" [")
+	})
+}
+
 func (c *Campaign) triageOptions(p *pendingCase) triage.Options {
 	best := p.File + ".best"
-	return triage.Options{Budget: c.cfg.Shrink, Known: c.enough, Saved: func(s *casefile.Case, runs int) {
+	return triage.Options{Budget: c.budget(p), Known: c.enough, Saved: func(s *casefile.Case, runs int) {
 		// Where shrinking goes on when the campaign dies; without it, it begins again.
 		_ = catalog.WriteFile(best, p.withSpent(s, runs).Print())
 	}}
@@ -210,11 +233,7 @@ func (c *Campaign) enough(s triage.Signature) bool {
 	if !c.cfg.StopAtFirst || c.cfg.Self {
 		return false
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return !slices.ContainsFunc(c.catalog.Entries, func(e *catalog.Entry) bool {
-		return e.Status() == catalog.Divergence && strings.HasPrefix(e.Signature(), s.Core+" [")
-	})
+	return !c.looksLikeDivergence(s.Core)
 }
 
 // ends tells whether a triaged case ends the campaign, and ends it.
