@@ -81,6 +81,9 @@ func (r *Request) Finalize(rc Rc) {
 		return
 	}
 	if r.Buffered != 0 || c.Buffered != 0 || r.Postponed != nil {
+		if r.Postponed != nil {
+			r.holdFiles()
+		}
 		if r.SetWriteHandler() != OK {
 			r.terminate(0)
 		}
@@ -111,6 +114,7 @@ func (r *Request) Finalize(rc Rc) {
 
 // finalizeSub ends a subrequest: its parent goes on, when it was its turn to be sent.
 func (r *Request) finalizeSub() {
+	r.holdFiles()
 	c := r.Conn
 	if r.Buffered != 0 || r.Postponed != nil {
 		if r.SetWriteHandler() != OK {
@@ -196,6 +200,7 @@ func (r *Request) finalizeConnection() {
 	clcf := r.Core
 	c := r.Conn
 	if r.Main.Count != 1 {
+		r.holdFiles()
 		if r.DiscardBody {
 			r.ReadHandler = discardedBodyHandler
 			c.Loop.AddTimer(&c.Read, clcf.LingeringTimeout)
@@ -319,6 +324,7 @@ func (r *Request) postAction() Rc {
 	if r.PostAction && r.URIChanges == 0 {
 		return Declined
 	}
+	r.holdFiles()
 	r.Main.Count--
 	r.Version = HTTP9
 	r.HeaderOnly = true

@@ -1,6 +1,9 @@
 package http
 
-import "nginxoracle/proxy/openfile"
+import (
+	"nginxoracle/proxy/ev"
+	"nginxoracle/proxy/openfile"
+)
 
 // OpenFile opens a file as the location's settings have it: through open_file_cache, or the cache of
 // small contents when there is none. A descriptor is closed, or given back, when the request is freed;
@@ -32,8 +35,23 @@ func (r *Request) OpenFile(path []byte, of *openfile.Info) (f *File, ok bool) {
 	if of.FD >= 0 {
 		f = r.NewFile(of.FD, path)
 		f.Size = of.Size
+	} else if of.Content {
+		r.pool.contents = append(r.pool.contents, path)
 	}
 	return f, true
+}
+
+// holdFiles opens what this request has from memory, for it outlives its answer: nginx keeps such a file open until the
+// request is freed.
+func (r *Request) holdFiles() {
+	p := r.pool
+	for i, name := range p.contents {
+		if fd, err := ev.Open(string(name), ev.ReadOnly|ev.Nonblock, 0); err == nil {
+			r.NewFile(fd, name)
+		}
+		p.contents[i] = nil
+	}
+	p.contents = p.contents[:0]
 }
 
 // OpenCached opens through a cache; of's Valid, MinUses and Errors are the caller's.

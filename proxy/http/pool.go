@@ -52,8 +52,9 @@ type pool struct {
 	large  [][]byte // from the worker, given back
 	worker *worker
 
-	open   []*File // closed at the request's end, the last opened first
-	remove []*TempFile
+	open     []*File  // closed at the request's end, the last opened first
+	contents [][]byte // names of files that came from memory
+	remove   []*TempFile
 }
 
 const (
@@ -122,6 +123,8 @@ func (w *worker) putLarge(b []byte) {
 }
 
 func (p *pool) closeFiles() {
+	clear(p.contents)
+	p.contents = p.contents[:0]
 	for i := len(p.open) - 1; i >= 0; i-- {
 		switch f := p.open[i]; {
 		case f.release != nil:
