@@ -432,7 +432,6 @@ recv response
 	wantEnds(t, "client", r.Clients, "closed "+ok)
 }
 
-// An origin's connection that nobody ends is recorded as left open.
 // Two origins that wait for the same rest go on one after another.
 func TestOriginsRestOneByOne(t *testing.T) {
 	f := newFake(t, nil)
@@ -469,6 +468,7 @@ send "b"
 	}
 }
 
+// An origin's connection that nobody ends is recorded as left open.
 func TestOriginLeftOpen(t *testing.T) {
 	f := newFake(t, nil)
 	f.serve = func(p *peer) {
