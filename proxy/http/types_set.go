@@ -51,7 +51,7 @@ func TypesSlot[T any](at func(*T) **TypeSet, def ...string) func(cf *module.Conf
 				return nil
 			}
 			t := ascii.Lower(a)
-			if (*f).types[t] {
+			if _, dup := module.Same((*f).types, t); dup {
 				cf.Warn(`duplicate MIME type "%s"`, t)
 				continue
 			}

@@ -56,6 +56,22 @@ func (cf *Conf) report(level elog.Level, errno error, format string, args []any)
 	}
 }
 
+// Is tells whether a word is keyword as C's strcmp has it: up to a zero byte. nginx asks so of most of its keywords.
+func Is(word, keyword string) bool { return CText(word) == keyword }
+
+// Same is the key of a table that is the same word to C's strcmp.
+func Same[V any](table map[string]V, word string) (key string, ok bool) {
+	if _, ok := table[word]; ok {
+		return word, true
+	}
+	for key := range table {
+		if Is(word, CText(key)) {
+			return key, true
+		}
+	}
+	return "", false
+}
+
 // CText is s as C's "%s" prints it: up to a zero byte. Words of a configuration can hold one.
 func CText(s string) string {
 	if i := strings.IndexByte(s, 0); i >= 0 {

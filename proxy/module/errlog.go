@@ -15,7 +15,7 @@ func (cf *Conf) SetLog(head **elog.List) error {
 	t := &elog.Target{}
 	where := cf.Args[1]
 	switch {
-	case where == "stderr":
+	case Is(where, "stderr"):
 		cf.Cycle.UseStderr = true
 		t.W = cf.OpenFile("")
 		t.Console = true
@@ -57,13 +57,13 @@ func (cf *Conf) logLevel() (elog.Level, error) {
 	var level elog.Level // 0 = none yet
 	parts := false
 	for _, w := range cf.Args[2:] {
-		l, ok := elog.LevelByName(w)
+		l, ok := elog.LevelByName(CText(w))
 		switch {
 		case ok && (level != 0 || parts):
 			return 0, cf.Emerg(`duplicate log level "%s"`, w)
 		case ok:
 			level = l
-		case debugLevels[w] && level == 0:
+		case debugLevels[CText(w)] && level == 0:
 			parts = true
 		default:
 			return 0, cf.Emerg(`invalid log level "%s"`, w)

@@ -212,7 +212,7 @@ func AccessSlot[T any](at func(*T) *int) setter {
 		for _, v := range cf.Args[1:] {
 			who, what, _ := strings.Cut(v, ":")
 			shift, ok := map[string]int{"user": 6, "group": 3, "all": 0}[who]
-			right, ok2 := map[string]int{"rw": 6, "r": 4}[what]
+			right, ok2 := map[string]int{"rw": 6, "r": 4}[CText(what)]
 			if who == "user" {
 				user = 0
 			}

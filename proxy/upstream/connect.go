@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"errors"
+	"strings"
 	"syscall"
 
 	"nginxoracle/proxy/elog"
@@ -48,7 +49,7 @@ func BindSlot[T any](at func(*T) *Conf) func(cf *module.Conf, cmd *module.Direct
 		}
 		if len(cf.Args) > 2 {
 			if cf.Args[2] == "transparent" {
-				return cf.Emerg("\"transparent\" in directive \"%s\" is not supported", cmd.Name)
+				return cf.NotSupported(strings.Join(cf.Args, " "))
 			}
 			return cf.Emerg("invalid parameter \"%s\"", cf.Args[2])
 		}

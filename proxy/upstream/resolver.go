@@ -27,10 +27,10 @@ func NewResolver(cf *module.Conf, words []string) (*resolver.Resolver, error) {
 			if name == "ipv6" {
 				at = &r.IPv6
 			}
-			if value != "on" && value != "off" {
+			if !module.Is(value, "on") && !module.Is(value, "off") {
 				return nil, cf.Emerg("invalid parameter: %s", w)
 			}
-			*at = value == "on"
+			*at = module.Is(value, "on")
 			continue
 		}
 		u := URL{Text: w, DefaultPort: 53}

@@ -64,6 +64,13 @@ func modern(pattern string) (text string, edits []edit) {
 			if n < len(rest) && rest[n] == '{' && strings.IndexByte("xopPgkNu", rest[1]) >= 0 {
 				if end := strings.IndexByte(rest, '}'); end >= 0 {
 					n = end + 1
+					if in := strings.Trim(rest[3:end], " \t"); len(in) < end-3 && strings.IndexByte("xogk", rest[1]) >= 0 {
+						b.WriteString(rest[:3] + in + "}")
+						grown -= end - 3 - len(in)
+						edits = append(edits, edit{b.Len(), grown, len(rest[3:end]) - len(strings.TrimRight(rest[3:end], " \t"))})
+						i += n
+						continue
+					}
 				}
 			}
 		case rest[0] == '[':
@@ -88,6 +95,64 @@ func modern(pattern string) (text string, edits []edit) {
 		i += n
 	}
 	return b.String(), edits
+}
+
+// badHex is the place behind the first \x without a digit, which 10.46 refuses and 10.40 takes for a zero byte; 0: there is none.
+func badHex(pattern string) int {
+	in := false // a class, where nothing is a comment
+	for i := 0; i < len(pattern); i++ {
+		rest := pattern[i:]
+		switch {
+		case strings.HasPrefix(rest, `\Q`):
+			end := strings.Index(rest, `\E`)
+			if end < 0 {
+				return 0
+			}
+			i += end + 1
+		case strings.HasPrefix(rest, `\x`):
+			if len(rest) == 2 || rest[2] != '{' && !isHex(rest[2]) {
+				return i + 2
+			}
+			i++
+		case strings.HasPrefix(rest, `\c`):
+			i += 2
+		case rest[0] == '\\':
+			i++
+		case in:
+			in = rest[0] != ']'
+		case rest[0] == '[':
+			in = true
+		case strings.HasPrefix(rest, "(?#"):
+			end := strings.IndexByte(rest, ')')
+			if end < 0 {
+				return 0
+			}
+			i += end
+		case rest[0] == '#' && extended(pattern[:i]):
+			end := strings.IndexByte(rest, '\n')
+			if end < 0 {
+				return 0
+			}
+			i += end
+		}
+	}
+	return 0
+}
+
+func isHex(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
+}
+
+// extended tells whether (?x) has been set before, and not whether that has ended.
+func extended(before string) bool {
+	for at := strings.Index(before, "(?"); at >= 0; at = strings.Index(before, "(?") {
+		before = before[at+2:]
+		letters := before[:len(before)-len(strings.TrimLeft(before, "imnsJUxaDSWPT^"))]
+		if strings.Contains(letters, "x") {
+			return true
+		}
+	}
+	return false
 }
 
 // before gives the place in the pattern of a place in the text that modern made of it.

@@ -49,6 +49,14 @@ func Compile(pattern string, caseless bool) (*Regexp, error) {
 	defer putMatcher(m)
 
 	text, edits := modern(pattern)
+	if at := badHex(pattern); at > 0 {
+		// What is wrong before it comes first; what is only not yet closed there does not.
+		err := error(CompileError(message(pattern, texts1046[noDigits], at)))
+		if _, before := Compile(pattern[:at-2], caseless); before != nil && strings.Contains(before.Error(), `" at "`) {
+			return Compile(pattern[:at-2]+`\x00`+pattern[at:], caseless)
+		}
+		return nil, err
+	}
 	p := m.copyIn([]byte(text))
 	where := libc.Xmalloc(m.tls, 16)
 	defer libc.Xfree(m.tls, where)
@@ -97,6 +105,9 @@ func compileError(m *matcher, pattern string, num int32, off int) error {
 	if num == badRange && strings.HasSuffix(pattern[:min(off, len(pattern))], `-\N`) { // 10.46 looks at \N first
 		num = notInClass
 	}
+	if what := newer(pattern, num, off); what != "" {
+		return CompileError(`directive "regex ` + what + `" is not supported`)
+	}
 	text, known := texts1046[num]
 	if !known {
 		buf := libc.Xmalloc(m.tls, 256)
@@ -106,7 +117,11 @@ func compileError(m *matcher, pattern string, num int32, off int) error {
 			text = string(unsafe.Slice((*byte)(at(buf)), n))
 		}
 	}
-	off = min(offset1046(pattern, num, off), len(pattern))
+	return CompileError(message(pattern, text, min(offset1046(pattern, num, off), len(pattern))))
+}
+
+// message is what nginx says of an error, see ngx_regex_compile.
+func message(pattern, text string, off int) string {
 	s := "pcre2_compile() failed: " + text + ` in "` + pattern + `"`
 	if off != len(pattern) {
 		s += ` at "` + pattern[off:] + `"`
@@ -114,7 +129,54 @@ func compileError(m *matcher, pattern string, num int32, off int) error {
 	if len(s) > maxErrText {
 		s = s[:maxErrText]
 	}
-	return CompileError(s)
+	return s
+}
+
+// Errors by number, see pcre2.h.
+const (
+	badOption  = 111
+	lookbehind = 125
+	longName   = 148
+	badVerb    = 160
+	noDigits   = 178
+	badAlpha   = 195
+)
+
+// longest is how many letters a group's name may have in 10.46; in 10.40 it is 32.
+const longest = 128
+
+// newer names what a pattern has at an error's place that 10.46 knows and 10.40 does not; "" when there is nothing: then it is an
+// error to both.
+func newer(pattern string, num int32, off int) string {
+	rest := pattern[min(off, len(pattern)):]
+	switch num {
+	case badOption: // (?aD), (?r), (?[…])
+		if rest != "" && strings.IndexByte("ar[", rest[0]) >= 0 {
+			return "(?" + rest[:1]
+		}
+	case badVerb:
+		for _, name := range []string{"TURKISH_CASING", "CASELESS_RESTRICT"} {
+			if strings.HasSuffix(pattern[:len(pattern)-len(rest)], name) {
+				return "(*" + name
+			}
+		}
+	case badAlpha:
+		for _, name := range []string{"scs", "scan_substring"} {
+			if strings.HasSuffix(pattern[:len(pattern)-len(rest)], name) {
+				return "(*" + name
+			}
+		}
+	case lookbehind: // of several lengths, all of them limited
+		if end := strings.IndexByte(rest, ')'); end >= 0 && !strings.ContainsAny(rest[:end], `*+X`) && !strings.Contains(rest[:end], ",}") && !strings.Contains(rest[:end], "(?1") {
+			return rest[:end+1]
+		}
+	case longName: // of 33 to 128 letters; the place is behind the 33rd
+		start := strings.LastIndexAny(pattern[:len(pattern)-len(rest)], "<'{=>&") + 1
+		if end := strings.IndexAny(pattern[start:], ">'})"); 0 < end && end <= longest {
+			return "(?<" + pattern[start:start+end]
+		}
+	}
+	return ""
 }
 
 // offset1046 moves an error's place to where 10.46 reports it: after a bad POSIX item

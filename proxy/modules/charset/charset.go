@@ -106,7 +106,7 @@ func setCharset(cf *module.Conf, _ *module.Directive, c any) error {
 	if lc.charset != module.Unset {
 		return module.ErrDuplicate
 	}
-	if cf.Args[1] == "off" {
+	if module.Is(cf.Args[1], "off") {
 		lc.charset = setOff
 		return nil
 	}

@@ -116,7 +116,7 @@ func serverName(cf *module.Conf, cmd *module.Directive, conf any) error {
 			cf.Warn(`server name "%s" has suspicious symbols`, v)
 		}
 		name := http.ServerName{Name: v, Srv: c}
-		if ascii.EqualFold(v, "$hostname") {
+		if ascii.EqualFold(module.CText(v), "$hostname") {
 			name.Name = cf.Cycle.Hostname
 		}
 		if !strings.HasPrefix(v, "~") {
@@ -184,10 +184,10 @@ func listenOption(cf *module.Conf, opt *http.ConfAddr, a string) error {
 		return nil
 	}
 	switch {
-	case a == "default_server" || a == "default":
+	case module.Is(a, "default_server") || module.Is(a, "default"):
 		opt.DefaultSet = true
 		return nil
-	case a == "bind":
+	case module.Is(a, "bind"):
 	case strings.HasPrefix(a, "fastopen="):
 		n, ok := module.Atoi(value)
 		return number(&opt.FastOpen, ok, n)
@@ -204,10 +204,10 @@ func listenOption(cf *module.Conf, opt *http.ConfAddr, a string) error {
 		// nginx logs this as an error and goes on.
 		_ = cf.Emerg(`accept filters "%s" are not supported on this platform, ignored`, a)
 		return nil
-	case a == "deferred":
+	case module.Is(a, "deferred"):
 		opt.Deferred = true
 	case strings.HasPrefix(a, "ipv6only=o"):
-		switch a[len("ipv6only=o"):] {
+		switch module.CText(a[len("ipv6only=o"):]) {
 		case "n":
 			opt.IPv6Only = 1
 		case "ff":
@@ -215,12 +215,12 @@ func listenOption(cf *module.Conf, opt *http.ConfAddr, a string) error {
 		default:
 			return cf.Emerg(`invalid ipv6only flags "%s"`, a[len("ipv6only="):])
 		}
-	case a == "reuseport":
+	case module.Is(a, "reuseport"):
 		opt.Reuseport = true
-	case a == "http2":
+	case module.Is(a, "http2"):
 		cf.Warn(`the "listen ... http2" directive is deprecated, use the "http2" directive instead`)
 		return cf.NotSupported("listen " + a)
-	case a == "ssl" || a == "quic" || a == "proxy_protocol":
+	case a == "ssl" || module.Is(a, "quic") || module.Is(a, "proxy_protocol"):
 		return cf.NotSupported("listen " + a)
 	case strings.HasPrefix(a, "so_keepalive="):
 		if !keepalive(opt, value) {
@@ -235,7 +235,7 @@ func listenOption(cf *module.Conf, opt *http.ConfAddr, a string) error {
 
 // keepalive reads on, off, or [idle]:[interval]:[count], of which one is not zero.
 func keepalive(opt *http.ConfAddr, v string) bool {
-	switch v {
+	switch module.CText(v) {
 	case "on":
 		opt.KeepaliveOpts[0] = 1
 		return true

@@ -94,10 +94,10 @@ func setAio(cf *module.Conf, cmd *module.Directive, conf any) error {
 		return module.ErrDuplicate
 	}
 	switch v := cf.Args[1]; {
-	case v == "off":
+	case module.Is(v, "off"):
 		c.Aio = 0
 		return nil
-	case v == "on":
+	case module.Is(v, "on"):
 		c.Aio = 0
 		return cf.Emerg(`"aio on" is unsupported on this platform`)
 	case v == "threads" || strings.HasPrefix(v, "threads="):
@@ -111,7 +111,7 @@ func setDirectio(cf *module.Conf, cmd *module.Directive, conf any) error {
 	if c.Directio != unset {
 		return module.ErrDuplicate
 	}
-	if cf.Args[1] == "off" {
+	if module.Is(cf.Args[1], "off") {
 		c.Directio = directioOff
 		return nil
 	}
@@ -229,7 +229,7 @@ func openFileCache(cf *module.Conf, cmd *module.Directive, conf any) error {
 		} else if v, ok := strings.CutPrefix(a, "inactive="); ok {
 			n, isTime := module.ParseTime(v, true)
 			inactive, bad = n, !isTime
-		} else if a == "off" {
+		} else if module.Is(a, "off") {
 			off, bad = true, false
 		}
 		if bad {
@@ -264,7 +264,7 @@ func gzipDisable(cf *module.Conf, cmd *module.Directive, conf any) error {
 		c.GzipDisable = []*pcre.Regexp{}
 	}
 	for _, a := range cf.Args[1:] {
-		if a == "msie6" {
+		if module.Is(a, "msie6") {
 			c.GzipDisableMSIE6 = 1
 			continue
 		}
@@ -285,11 +285,11 @@ func disableSymlinks(cf *module.Conf, cmd *module.Directive, conf any) error {
 	from := false
 	for _, a := range cf.Args[1:] {
 		switch {
-		case a == "off":
+		case module.Is(a, "off"):
 			c.DisableSymlinks = 0
-		case a == "if_not_owner":
+		case module.Is(a, "if_not_owner"):
 			c.DisableSymlinks = 2
-		case a == "on":
+		case module.Is(a, "on"):
 			c.DisableSymlinks = 1
 		case strings.HasPrefix(a, "from="):
 			if _, err := http.CompileComplexValue(cf, a[len("from="):]); err != nil {

@@ -23,7 +23,7 @@ func setTypes(cf *module.Conf, cmd *module.Directive, conf any) error {
 }
 
 func addType(cf *module.Conf, c *http.CoreLoc) error {
-	if cf.Args[0] == "include" {
+	if module.Is(cf.Args[0], "include") {
 		if len(cf.Args) != 2 {
 			return cf.Emerg(`invalid number of arguments in "include" directive`)
 		}
@@ -31,8 +31,9 @@ func addType(cf *module.Conf, c *http.CoreLoc) error {
 	}
 	for _, ext := range cf.Args[1:] {
 		ext = ascii.Lower(ext)
-		if old, dup := c.Types[ext]; dup {
-			cf.Warn(`duplicate extension "%s", content type: "%s", previous content type: "%s"`, ext, cf.Args[0], old)
+		if key, dup := module.Same(c.Types, ext); dup {
+			cf.Warn(`duplicate extension "%s", content type: "%s", previous content type: "%s"`, ext, cf.Args[0], c.Types[key])
+			ext = key
 		}
 		c.Types[ext] = cf.Args[0]
 	}

@@ -125,7 +125,7 @@ func setUse(cf *module.Conf, _ *module.Directive, conf any) error {
 	if c.Use != "" {
 		return module.ErrDuplicate
 	}
-	switch cf.Args[1] {
+	switch module.CText(cf.Args[1]) {
 	case "epoll":
 		c.Use = "epoll"
 		return nil
@@ -137,7 +137,7 @@ func setUse(cf *module.Conf, _ *module.Directive, conf any) error {
 
 func setDebugConnection(cf *module.Conf, _ *module.Directive, conf any) error {
 	c := conf.(*Conf)
-	if cf.Args[1] == "unix:" {
+	if module.Is(cf.Args[1], "unix:") {
 		c.Debug = append(c.Debug, inet.CIDR{Family: ev.UNIX})
 		return nil
 	}

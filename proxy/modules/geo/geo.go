@@ -83,7 +83,7 @@ const binaryEntries = 100000
 func (b *builder) row(cf *module.Conf) error {
 	g := b.g
 	if len(cf.Args) == 1 {
-		switch cf.Args[0] {
+		switch module.CText(cf.Args[0]) {
 		case "ranges":
 			if g.nets.used {
 				return cf.Emerg(`the "ranges" directive must be the first directive inside "geo" block`)
@@ -99,9 +99,9 @@ func (b *builder) row(cf *module.Conf) error {
 		return cf.Emerg("invalid number of the geo parameters")
 	}
 	switch key, value := cf.Args[0], cf.Args[1]; {
-	case key == "include":
+	case module.Is(key, "include"):
 		return b.include(cf, value)
-	case key == "proxy":
+	case module.Is(key, "proxy"):
 		net, err := network(cf, value)
 		g.proxies = append(g.proxies, net)
 		return err

@@ -32,7 +32,7 @@ func keyOf(c inet.CIDR) netKey {
 // row reads "network value" (ngx_http_geo_cidr).
 func (t *nets) row(cf *module.Conf, key, value string) error {
 	t.used = true
-	switch key {
+	switch module.CText(key) {
 	case "default":
 		t.add(cf, inet.CIDR{Family: ev.INET}, value, key)
 		t.add(cf, inet.CIDR{Family: ev.INET6}, value, key)

@@ -34,7 +34,7 @@ func (t *ranges) find(a uint32) []byte {
 // rangeRow reads "from-to value" (ngx_http_geo_range).
 func (b *builder) rangeRow(cf *module.Conf, key, value string) error {
 	t := &b.g.table
-	if key == "default" {
+	if module.Is(key, "default") {
 		if t.fallback != nil {
 			cf.Warn(`duplicate default geo range value: "%s", old value: "%s"`, value, t.fallback)
 		}
@@ -47,7 +47,7 @@ func (b *builder) rangeRow(cf *module.Conf, key, value string) error {
 	b.entries++
 	b.outside = true
 	net := key
-	if key == "delete" {
+	if module.Is(key, "delete") {
 		net = value
 	}
 	from, to, ok := strings.Cut(net, "-")
@@ -66,7 +66,7 @@ func (b *builder) rangeRow(cf *module.Conf, key, value string) error {
 		if h == e>>16 {
 			hi = uint16(e)
 		}
-		if key == "delete" {
+		if module.Is(key, "delete") {
 			missing = !t.drop(uint16(h), lo, hi) || missing
 			continue
 		}

@@ -34,7 +34,7 @@ func setExpires(cf *module.Conf, _ *module.Directive, c any) error {
 	text := cf.Args[1]
 	e.kind = expiresAccess
 	if len(cf.Args) == 3 {
-		if cf.Args[1] != "modified" {
+		if !module.Is(cf.Args[1], "modified") {
 			return module.Text("invalid value")
 		}
 		e.kind = expiresModified

@@ -73,7 +73,7 @@ func addTrailer(cf *module.Conf, _ *module.Directive, c any) error {
 
 func newHeader(cf *module.Conf) (h header, err error) {
 	h = header{key: []byte(cf.Args[1]), set: addField}
-	switch ascii.Lower(cf.Args[1]) {
+	switch ascii.Lower(module.CText(cf.Args[1])) {
 	case "cache-control":
 		h.set = addCacheControl
 	case "link":
@@ -89,7 +89,7 @@ func newHeader(cf *module.Conf) (h header, err error) {
 		}
 	}
 	if len(cf.Args) > 3 {
-		if cf.Args[3] != "always" {
+		if !module.Is(cf.Args[3], "always") {
 			return h, cf.Emerg(`invalid parameter "%s"`, cf.Args[3])
 		}
 		h.always = true

@@ -141,7 +141,7 @@ func setLimit(cf *module.Conf, cmd *module.Directive, confAny any) error {
 				return cf.Emerg(`invalid delay value "%s"`, v)
 			}
 			l.delay = uint64(n) * 1000
-		case v == "nodelay":
+		case module.Is(v, "nodelay"):
 			l.delay = math.MaxInt64 / 1000 * 1000
 		default:
 			return cf.Emerg(`invalid parameter "%s"`, v)

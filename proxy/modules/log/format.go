@@ -62,7 +62,7 @@ func setFormat(cf *module.Conf, _ *module.Directive, c any) error {
 
 	words := cf.Args[2:]
 	if how, ok := strings.CutPrefix(words[0], "escape="); ok {
-		switch how {
+		switch module.CText(how) {
 		case "json":
 			f.escape = escapeJSON
 		case "none":

@@ -13,7 +13,7 @@ import (
 func setLog(cf *module.Conf, _ *module.Directive, c any) error {
 	lc := c.(*locConf)
 	path := cf.Args[1]
-	if path == "off" {
+	if module.Is(path, "off") {
 		lc.off = true
 		if len(cf.Args) > 2 {
 			return cf.Emerg(`invalid parameter "%s"`, cf.Args[2])
@@ -41,11 +41,11 @@ func setLog(cf *module.Conf, _ *module.Directive, c any) error {
 	if len(cf.Args) > 2 {
 		name = cf.Args[2]
 	}
-	if name == "combined" {
+	if module.Is(name, "combined") {
 		mc.combinedUsed = true
 	}
 	for _, f := range mc.formats {
-		if ascii.EqualFold(f.name, name) {
+		if ascii.EqualFold(module.CText(f.name), module.CText(name)) {
 			l.format = f
 			break
 		}
@@ -129,7 +129,7 @@ func setCache(cf *module.Conf, _ *module.Directive, c any) error {
 			minUses, ok = module.Atoi(a[9:])
 		case strings.HasPrefix(a, "valid="):
 			valid, ok = module.ParseTime(a[6:], true)
-		case a == "off":
+		case module.Is(a, "off"):
 			lc.cacheSet, ok = true, true
 		}
 		if !ok {

@@ -129,7 +129,7 @@ func setWorkers(cf *module.Conf, _ *module.Directive, conf any) error {
 	if m.Workers != module.Unset {
 		return module.ErrDuplicate
 	}
-	if cf.Args[1] == "auto" {
+	if module.Is(cf.Args[1], "auto") {
 		m.Workers = runtime.NumCPU()
 		return nil
 	}
@@ -196,7 +196,7 @@ func setAffinity(cf *module.Conf, _ *module.Directive, conf any) error {
 	}
 	masks := cf.Args[1:]
 	m.CPUs = make([][]int, 0, len(masks))
-	if masks[0] == "auto" {
+	if module.Is(masks[0], "auto") {
 		if len(masks) > 2 {
 			return cf.Emerg(`invalid number of arguments in "worker_cpu_affinity" directive`)
 		}

@@ -83,11 +83,11 @@ type builder struct {
 
 // row reads a line of the block (ngx_http_map).
 func (b *builder) row(cf *module.Conf) error {
-	if len(cf.Args) == 1 && cf.Args[0] == "hostnames" {
+	if len(cf.Args) == 1 && module.Is(cf.Args[0], "hostnames") {
 		b.t.hostnames = true
 		return nil
 	}
-	if len(cf.Args) == 1 && cf.Args[0] == "volatile" {
+	if len(cf.Args) == 1 && module.Is(cf.Args[0], "volatile") {
 		b.volatile = true
 		return nil
 	}
@@ -95,14 +95,14 @@ func (b *builder) row(cf *module.Conf) error {
 		return cf.Emerg("invalid number of the map parameters")
 	}
 	key := cf.Args[0]
-	if key == "include" {
+	if module.Is(key, "include") {
 		return cf.Include(cf.Args[1])
 	}
 	value, err := http.CompileComplexValue(cf, cf.Args[1])
 	if err != nil {
 		return err
 	}
-	if key == "default" {
+	if module.Is(key, "default") {
 		if b.t.fallback != nil {
 			return cf.Emerg("duplicate default map parameter")
 		}

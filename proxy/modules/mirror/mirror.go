@@ -45,7 +45,7 @@ func init() {
 
 func set(cf *module.Conf, _ *module.Directive, c any) error {
 	mc := c.(*conf)
-	off := cf.Args[1] == "off"
+	off := module.Is(cf.Args[1], "off")
 	if off && mc.set || mc.set && mc.uris == nil {
 		return module.ErrDuplicate
 	}

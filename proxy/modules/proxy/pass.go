@@ -47,7 +47,7 @@ func setPass(cf *module.Conf, cmd *module.Directive, conf any) error {
 	schema, rest, ok := cutScheme(url)
 	if !ok {
 		if isHTTPS(url) {
-			return cf.Emerg("\"https\" in directive \"proxy_pass\" is not supported")
+			return cf.NotSupported("proxy_pass " + url)
 		}
 		return cf.Emerg("invalid URL prefix")
 	}
@@ -90,7 +90,7 @@ func setStore(cf *module.Conf, cmd *module.Directive, conf any) error {
 	if c.up.Store != module.Unset {
 		return module.ErrDuplicate
 	}
-	switch v := cf.Args[1]; v {
+	switch v := cf.Args[1]; module.CText(v) {
 	case "off":
 		c.up.Store = 0
 	case "on":

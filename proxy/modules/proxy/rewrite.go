@@ -33,7 +33,7 @@ func setRedirect(cf *module.Conf, cmd *module.Directive, conf any) error {
 	}
 	c.redirect = 1
 	if len(cf.Args) == 2 {
-		switch cf.Args[1] {
+		switch module.CText(cf.Args[1]) {
 		case "off":
 			if c.redirects != nil {
 				return module.ErrDuplicate
@@ -83,7 +83,7 @@ func compileRule(cf *module.Conf, pattern, replacement string, star bool) (*rewr
 
 // setOff deals with the one-word form of the proxy_cookie_* directives.
 func setOff(cf *module.Conf, set bool) error {
-	if cf.Args[1] != "off" {
+	if !module.Is(cf.Args[1], "off") {
 		return cf.Emerg("invalid parameter \"%s\"", cf.Args[1])
 	}
 	if set {

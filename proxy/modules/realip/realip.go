@@ -55,7 +55,7 @@ func merge(cf *module.Conf, prevAny, confAny any) error {
 func setFrom(cf *module.Conf, cmd *module.Directive, confAny any) error {
 	c := confAny.(*conf)
 	v := cf.Args[1]
-	if v == "unix:" {
+	if module.Is(v, "unix:") {
 		c.from = append(c.from, inet.CIDR{Family: ev.UNIX})
 		return nil
 	}
@@ -82,7 +82,7 @@ func setHeader(cf *module.Conf, cmd *module.Directive, confAny any) error {
 	if c.exact != "" {
 		return module.ErrDuplicate
 	}
-	if cf.Args[1] == "proxy_protocol" {
+	if module.Is(cf.Args[1], "proxy_protocol") {
 		return cf.NotSupported("real_ip_header proxy_protocol")
 	}
 	c.exact, c.header = cf.Args[1], ascii.Lower(cf.Args[1])
@@ -127,7 +127,7 @@ func handler(r *http.Request) http.Rc {
 	}
 	var lines *http.Header
 	var value []byte
-	switch c.exact {
+	switch module.CText(c.exact) {
 	case "X-Real-IP":
 		if r.HeadersIn.XRealIP == nil {
 			return http.Declined

@@ -67,11 +67,11 @@ func setValid(cf *module.Conf, cmd *module.Directive, confAny any) error {
 		switch {
 		case v == "":
 			return cf.Emerg(`invalid referer "%s"`, v)
-		case v == "none":
+		case module.Is(v, "none"):
 			c.none = 1
-		case v == "blocked":
+		case module.Is(v, "blocked"):
 			c.blocked = 1
-		case v == "server_names":
+		case module.Is(v, "server_names"):
 			c.serverNames = true
 		case v == "~":
 			return cf.Emerg(`empty regex in "%s"`, v)

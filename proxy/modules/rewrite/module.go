@@ -103,7 +103,7 @@ func setRewrite(cf *module.Conf, cmd *module.Directive, confAny any) error {
 	}
 	if len(cf.Args) == 4 {
 		last = true
-		switch cf.Args[3] {
+		switch module.CText(cf.Args[3]) {
 		case "last":
 		case "break":
 			s.breakCycle = true
