@@ -21,13 +21,14 @@ func (u *Unit) Own() {
 				n.Words[i] = string(b)
 			}
 		}
-		if holds(n, "stub_status") && !holds(n, "deny") {
-			n.Kids = append(slices.Clone(n.Kids), conftree.N("deny", "all")) // the list may be another unit's, too
+		if holds(n, "stub_status") {
+			n.Kids = refusing(n.Kids)
 		}
 		return true
 	})
 	u.settleArgs()
 	u.settleRandom()
+	u.settleAges()
 	for i := range u.Files {
 		f := &u.Files[i]
 		for _, name := range []*string{&f.Path, &f.Link} {
@@ -45,6 +46,18 @@ func (u *Unit) Own() {
 	for i := range u.Clients {
 		ownSteps(u.Clients[i].Steps)
 	}
+}
+
+// refusing gives a location's directives with one rule of access, that refuses everyone; the list may be another unit's, too.
+func refusing(kids []*conftree.Node) (out []*conftree.Node) {
+	for _, k := range kids {
+		switch k.Name() {
+		case "allow", "deny", "satisfy":
+		default:
+			out = append(out, k)
+		}
+	}
+	return append(out, conftree.N("satisfy", "all"), conftree.N("deny", "all"))
 }
 
 // argsWord is a variable that holds the request's arguments.
@@ -91,6 +104,25 @@ func (u *Unit) settleRandom() {
 		}
 		return true
 	})
+}
+
+// ageWord is a variable that may hold a number of seconds which another digit follows at once, or may follow.
+var ageWord = regexp.MustCompile(`\$(?:sent_http_cache_control\b|\{sent_http_cache_control\})(\d|\$|$)`)
+
+// settleAges keeps a digit from following max-age=3600 in a log: where the seconds end could not be told then, and they are a second
+// fewer in a later run.
+func (u *Unit) settleAges() {
+	for _, n := range u.Body {
+		if n.Name() != "log_format" {
+			continue
+		}
+		for i, w := range n.Words {
+			if ageWord.MatchString(w) {
+				n.Words = slices.Clone(n.Words) // they may be another unit's, too
+				n.Words[i] = ageWord.ReplaceAllString(w, "$${sent_http_cache_control} $1")
+			}
+		}
+	}
 }
 
 func holds(n *conftree.Node, name string) bool {

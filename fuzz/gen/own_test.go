@@ -51,3 +51,44 @@ func TestRandomHasOneServer(t *testing.T) {
 		}
 	}
 }
+
+// Seconds in a log end where no digit can follow them.
+func TestAgesInLogs(t *testing.T) {
+	for _, e := range []struct{ word, want string }{
+		{"$sent_http_cache_control$status", "${sent_http_cache_control} $status"},
+		{"${sent_http_cache_control}200", "${sent_http_cache_control} 200"},
+		{"a $sent_http_cache_control", "a ${sent_http_cache_control} "},
+		{"$sent_http_cache_control/$status", "$sent_http_cache_control/$status"},
+		{"$sent_http_cache_controls", "$sent_http_cache_controls"},
+	} {
+		u := &Unit{Body: []*conftree.Node{conftree.N("log_format", "u00_f", e.word)}}
+		for range 2 {
+			u.Own()
+			if got := u.Body[0].Words[2]; got != e.want {
+				t.Errorf("%q: %q, want %q", e.word, got, e.want)
+			}
+		}
+	}
+}
+
+// What the whole server counts is shown to nobody, whatever damage made of the rule.
+func TestStubStatusIsRefused(t *testing.T) {
+	for _, rules := range [][]*conftree.Node{nil, {conftree.N("deny", "unix:")}, {conftree.N("allow", "all"), conftree.N("deny", "all")}, {conftree.N("satisfy", "any"), conftree.N("deny", "all")}} {
+		kids := append([]*conftree.Node{conftree.N("stub_status")}, rules...)
+		loc := conftree.B([]string{"location", "/s"}, kids...)
+		u := &Unit{Body: []*conftree.Node{conftree.B([]string{"server"}, loc)}}
+		for range 2 {
+			u.Own()
+			got := ""
+			for _, k := range loc.Kids {
+				got += strings.Join(k.Words, " ") + ";"
+			}
+			if got != "stub_status;satisfy all;deny all;" {
+				t.Errorf("%v: %s", rules, got)
+			}
+		}
+		if len(kids) != len(rules)+1 {
+			t.Errorf("%v: the list that another unit may have was changed", rules)
+		}
+	}
+}

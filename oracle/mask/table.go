@@ -68,6 +68,12 @@ var Table = []Row{
 		Why: "seconds until a moment (expires @15h, expires modified +1d); counted from its run's begin both sides must mean the same one, give or take two seconds and the run's length",
 	},
 	{
+		Name: "max-age-sent", Where: wires | Access | Tree, Vars: []string{"sent_http_cache_control"}, Chance: true,
+		Form:  regexp.MustCompile(`\bmax-age=(\d+)`),
+		Check: number(0, 1<<40), Pair: sameMoment,
+		Why: "the same seconds in $sent_http_cache_control: in a log line, or sent on",
+	},
+	{
 		Name: "log-time", Where: Error | Diag, Chance: true,
 		Form:  regexp.MustCompile(`(?m)^(\d{4}/\d\d/\d\d \d\d:\d\d:\d\d) \[`),
 		Check: clock("2006/01/02 15:04:05"),

@@ -306,21 +306,22 @@ func mergeBufferSizes(cf *module.Conf, prev, conf *upstream.Conf) error {
 		}
 	}
 	or(&conf.BusyBuffersSize, &conf.BusyBuffersSizeConf, prev.BusyBuffersSizeConf, 2*size)
-	if conf.BusyBuffersSize < size {
+	// Sizes have no sign: twice the largest is a large one, too.
+	if uint64(conf.BusyBuffersSize) < uint64(size) {
 		return cf.Emerg("\"proxy_busy_buffers_size\" must be equal to or greater than " +
 			"the maximum of the value of \"proxy_buffer_size\" and one of the \"proxy_buffers\"")
 	}
-	if conf.BusyBuffersSize > int64(conf.Bufs.Num-1)*conf.Bufs.Size {
+	if uint64(conf.BusyBuffersSize) > uint64(conf.Bufs.Num-1)*uint64(conf.Bufs.Size) {
 		return cf.Emerg("\"proxy_busy_buffers_size\" must be less than " +
 			"the size of all \"proxy_buffers\" minus one buffer")
 	}
 	or(&conf.TempFileWriteSize, &conf.TempFileWriteSizeConf, prev.TempFileWriteSizeConf, 2*size)
-	if conf.TempFileWriteSize < size {
+	if uint64(conf.TempFileWriteSize) < uint64(size) {
 		return cf.Emerg("\"proxy_temp_file_write_size\" must be equal to or greater than " +
 			"the maximum of the value of \"proxy_buffer_size\" and one of the \"proxy_buffers\"")
 	}
 	or(&conf.MaxTempFileSize, &conf.MaxTempFileSizeConf, prev.MaxTempFileSizeConf, 1<<30)
-	if conf.MaxTempFileSize != 0 && conf.MaxTempFileSize < size {
+	if conf.MaxTempFileSize != 0 && uint64(conf.MaxTempFileSize) < uint64(size) {
 		return cf.Emerg("\"proxy_max_temp_file_size\" must be equal to zero to disable " +
 			"temporary files usage or must be equal to or greater than " +
 			"the maximum of the value of \"proxy_buffer_size\" and one of the \"proxy_buffers\"")

@@ -80,10 +80,16 @@ func initKeepalive(cf *module.Conf, us *upstream.SrvConf) error {
 	if err := c.init(cf, us); err != nil {
 		return err
 	}
+	if !ev.Reserve(int64(uint64(c.max)*entrySize), cf.Log()) {
+		return module.ErrReported
+	}
 	c.peerInit = us.PeerInit
 	us.PeerInit = initPeer
 	return nil
 }
+
+// entrySize is what nginx takes for a connection that may be kept (ngx_http_upstream_keepalive_cache_t), for all of them at once.
+const entrySize = 152
 
 func initPeer(r *http.Request, u *upstream.Upstream, us *upstream.SrvConf) http.Rc {
 	c := confOf(us)
