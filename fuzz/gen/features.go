@@ -63,6 +63,7 @@ func init() {
 		{"balance", 4, []string{"location", "proxy_pass", "upstream"}, (*unit).fBalance},
 		{"buffers", 3, []string{"location", "proxy_pass", "proxy_buffer_size", "proxy_buffers"}, (*unit).fBuffers},
 		{"store", 1, []string{"location", "proxy_pass", "proxy_store"}, (*unit).fStore},
+		{"tunnel", 2, []string{"location", "proxy_pass", "proxy_http_version", "proxy_set_header"}, (*unit).fTunnel},
 		{"include", 2, []string{"location", "include"}, (*unit).fInclude},
 		{"log-path", 1, []string{"location", "access_log"}, (*unit).fLogPath},
 		{"file-cache", 2, []string{"location", "open_file_cache"}, (*unit).fFileCache},

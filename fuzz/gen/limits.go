@@ -297,6 +297,68 @@ func (u *unit) fStore() {
 	u.hit(s, "/x.txt")
 }
 
+// fTunnel changes protocols: what comes behind the answer 101 is carried in both directions until one side ends.
+func (u *unit) fTunnel() {
+	s := u.server()
+	n, p := u.prefixLocation(s)
+	if n == nil || len(u.origins) >= 4 {
+		return
+	}
+	n.Add(u.dir("proxy_pass", originAsURL(u.newOrigin("tunnel"))))
+	if !u.pct(10) {
+		n.Add(u.dir("proxy_http_version", "1.1"))
+	}
+	if !u.pct(10) {
+		n.Add(u.dir("proxy_set_header", "Upgrade "+u.pick("$http_upgrade", "x")))
+	}
+	n.Add(u.dir("proxy_set_header", "Connection "+u.pick("upgrade", "Upgrade", "$http_connection")))
+	u.sprinkleProxy(n, s, 2)
+	for range u.in(1, 2) {
+		u.own = append(u.own, ownClients{s.port, []casefile.Section{{Steps: u.tunnelClient(s, p)}}})
+	}
+}
+
+// tunnelClient asks for another protocol, and speaks it: at once, later, or in pieces.
+func (u *unit) tunnelClient(s *server, uri string) []casefile.Step {
+	lines := u.pick("Upgrade: x\r\nConnection: Upgrade\r\n", "Upgrade: x\r\nConnection: upgrade\r\n", "Connection: keep-alive, Upgrade\r\nUpgrade: x, y\r\n", "Upgrade: x\r\n", "")
+	head, rest := u.plainGet(s, uri, lines), []string{"ping"}
+	switch u.n(4) {
+	case 0: // with the request: nginx has read it before it knows what it is
+		head, rest = head+"ping", nil
+	case 1:
+		head, rest = head+"pi", []string{"ng"}
+	case 2:
+		rest = []string{"pi", "ng", "and " + u.pick("more", strings.Repeat("m", u.pick16()))}
+	}
+	steps := []casefile.Step{step(casefile.Settle), send(head), step(casefile.Settle)}
+	for _, r := range rest {
+		steps = append(steps, send(r), step(casefile.Settle))
+	}
+	if u.pct(50) {
+		return append(steps, recv(casefile.None), step(casefile.Close))
+	}
+	return append(steps, u.abort()...)
+}
+
+// tunnelScript answers 101 and goes on with bytes of its own.
+func (u *unit) tunnelScript() []casefile.Step {
+	answer := "HTTP/1.1 101 Switching Protocols\r\n" + u.pick("Upgrade: x\r\nConnection: Upgrade\r\n", "Upgrade: x\r\nConnection: Upgrade\r\n", "Upgrade: x\r\n", "Connection: upgrade\r\n", "") +
+		u.pick("", "", "Content-Length: 3\r\n", "X-A: 1\r\n") + "\r\n"
+	four := recv(casefile.Bytes)
+	four.N = 4
+	steps := append([]casefile.Step{recv(casefile.Headers)}, u.pieces(answer+u.pick("", "", "early", strings.Repeat("e", u.pick16())))...)
+	if u.pct(25) {
+		steps = append(steps, send("later")) // nobody has asked
+	}
+	if u.pct(75) {
+		steps = append(steps, four, send("pong"))
+	}
+	if u.pct(60) {
+		return append(steps, step(casefile.Settle), step(u.endOp()))
+	}
+	return steps
+}
+
 // fInclude has parts of a server in other files.
 func (u *unit) fInclude() {
 	s := u.server()

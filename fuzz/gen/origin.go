@@ -21,6 +21,8 @@ func (u *unit) originScript(kind string) []casefile.Step {
 			return []casefile.Step{recv(casefile.Request), send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc")}
 		}
 		return []casefile.Step{recv(casefile.Request)}
+	case "tunnel":
+		return u.tunnelScript()
 	case "early":
 		return []casefile.Step{recv(casefile.Headers), send("HTTP/1.1 " + u.pick("200 OK", "413 Too Large", "401 No") + "\r\nContent-Length: 5\r\n\r\nearly"), step(casefile.Close)}
 	case "accel":
