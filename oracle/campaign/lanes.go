@@ -83,9 +83,10 @@ func byUnit(o *observe.Observation) *observe.Observation {
 		}
 	}
 	sortLines(n.Errors, func(e observe.LogEntry) string { return e.Text })
-	n.Access = make(map[string][]byte, len(o.Access))
-	for _, name := range slices.Sorted(maps.Keys(o.Access)) { // numbers are given in this order
-		data := o.Access[name]
+	logs := temporaryLogs(o.Access)
+	n.Access = make(map[string][]byte, len(logs))
+	for _, name := range slices.Sorted(maps.Keys(logs)) { // numbers are given in this order
+		data := logs[name]
 		owner := unitOf(name)
 		var rest []string
 		for l := range strings.Lines(string(data)) {
@@ -309,6 +310,23 @@ func temporary(tree []observe.FileState) []observe.FileState {
 	for i, f := range files {
 		f.Path = fmt.Sprintf("%s/file %d", f.Path, i+1)
 		out = append(out, f)
+	}
+	return out
+}
+
+// temporaryLogs gives logs with the temporary files among them, of a folder below logs/, numbered in the order of what they hold.
+func temporaryLogs(logs map[string][]byte) map[string][]byte {
+	out := make(map[string][]byte, len(logs))
+	var files []observe.FileState
+	for name, data := range logs {
+		if tempFile.MatchString(name) {
+			files = append(files, observe.FileState{Path: name, Data: data})
+		} else {
+			out[name] = data
+		}
+	}
+	for _, f := range temporary(files) {
+		out[f.Path] = f.Data
 	}
 	return out
 }

@@ -134,3 +134,17 @@ func TestTemporaryFilesOfAUnitsOwnFolders(t *testing.T) {
 		t.Errorf("a document lost its name: %v", last)
 	}
 }
+
+// A temporary file below logs/ is read as a log; its number says nothing of a unit there either.
+func TestTemporaryFilesBelowLogs(t *testing.T) {
+	seen := func(a, b string) map[string][]byte {
+		return byUnit(&observe.Observation{Access: map[string][]byte{"logs/u51_tb/" + a: []byte("a"), "logs/u51_tb/" + b: []byte("b"), "logs/u51.log": []byte("line\n")}}).Access
+	}
+	first := seen("0000000062", "0000000063")
+	if got := fmt.Sprint(first); got != fmt.Sprint(seen("0000000070", "0000000064")) || string(first["logs/u51.log"]) != "line\n" || len(first) != 3 {
+		t.Errorf("%s; and in another order %v", got, seen("0000000070", "0000000064"))
+	}
+	if got := fmt.Sprint(seen("0000000062", "0000000063")); got == fmt.Sprint(byUnit(&observe.Observation{Access: map[string][]byte{"logs/u51_tb/0000000062": []byte("a"), "logs/u51.log": []byte("line\n")}}).Access) {
+		t.Error("a file that is not there makes no difference")
+	}
+}
