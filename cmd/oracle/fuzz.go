@@ -78,12 +78,8 @@ same command goes on where it was.`,
 // each core only wait for each other.
 const maxJobs = 64
 
-// A campaign of two jobs needs 150 MB. From memorySoft on the collector works harder; at memoryMost
-// something has gone wrong that the kernel would end less kindly.
-const (
-	memorySoft = 1 << 30
-	memoryMost = 4 << 30
-)
+// A campaign of two jobs needs 150 MB; at memoryMost something has gone wrong that the kernel would end less kindly.
+const memoryMost = 4 << 30
 
 func fuzz(cmd *cobra.Command, o *fuzzOptions) error {
 	if o.Jobs < 1 || o.Jobs > maxJobs || o.Units < 1 || o.Units > 100 || o.Wrong < 0 || o.Wrong > 99 {
@@ -130,15 +126,12 @@ func fuzz(cmd *cobra.Command, o *fuzzOptions) error {
 	if o.Versus {
 		return versus(cmd, o, cfg)
 	}
-	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(memorySoft)
-	}
 	stopProfile, err := startProfile(o.Profile)
 	if err != nil {
 		return exit.Wrap(exit.Usage, fmt.Errorf("fuzz: %w", err))
 	}
 	defer stopProfile()
-	collectSeldom()
+	collectSeldom(o.Jobs)
 	spread(o.Jobs)
 	end := progress(&cfg, errw, o)
 	cfg.Progress = profileMemory(cfg.Progress, o.MemProfile, errw)
@@ -196,17 +189,17 @@ func fuzzOutputs(o *fuzzOptions) error {
 // A campaign makes garbage by the batch and keeps little: collecting it at four times what is kept, not at
 // two, takes a third of the collector's time. Near the limit it collects as often as it must.
 const (
-	seldom      = 300
-	memoryLimit = 768 << 20
+	seldom       = 300
+	memoryOfAJob = 192 << 20
 )
 
-// collectSeldom sets the collector unless the environment does.
-func collectSeldom() {
+// collectSeldom sets the collector of a campaign of some jobs unless the environment does.
+func collectSeldom(jobs int) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(seldom)
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(memoryLimit)
+		debug.SetMemoryLimit(int64(max(jobs, 2)) * memoryOfAJob)
 	}
 }
 
