@@ -292,7 +292,7 @@ func (c *Campaign) keepBatch(cs *casefile.Case, b *gen.Batch, ms []diff.Mismatch
 func (c *Campaign) keepUnit(b *gen.Batch, slot int, ms []diff.Mismatch, late bool) {
 	u := b.Units[slot]
 	c.keep(&pendingCase{Case: b.Only(slot).Case(), Core: triage.Cores(diff.Result{Mismatches: ms})[0], Label: u.Label, From: u.From,
-		crowd: &crowd{b: b, slot: slot, late: late, shared: inCounts(ms), seen: excerpts(ms)}})
+		crowd: &crowd{b: b, slot: slot, late: late, shared: inCounts(ms) || inPages(b, ms), seen: excerpts(ms)}})
 }
 
 var clientNumber = regexp.MustCompile(`client (\d+)`)

@@ -201,6 +201,26 @@ func inCounts(ms []diff.Mismatch) bool {
 	return len(ms) > 0 && !slices.ContainsFunc(ms, func(m diff.Mismatch) bool { return !within(m.Ref, m.At) || !within(m.Cand, m.Pos) })
 }
 
+// inPages tells whether each of some mismatches begins within one of nginx's own pages, while a unit of the batch has a charset_map:
+// ngx_http_charset_recode writes into the very pages (ngx_http_error_404_page and its like are the server's, not the
+// request's), so that what a page says from then on hangs on which unit came first. The proxy's pages are changed in the same way.
+func inPages(b *gen.Batch, ms []diff.Mismatch) bool {
+	recodes := slices.ContainsFunc(b.Units, func(u *gen.Unit) bool {
+		return slices.ContainsFunc(u.Body, func(n *conftree.Node) bool { return n.Name() == "charset_map" })
+	})
+	within := func(text []byte, at int) bool {
+		before := text[max(0, min(at, len(text))-pageMost):min(at, len(text))]
+		begin := bytes.LastIndex(before, []byte("<html>\r\n<he"))
+		return begin >= 0 && !bytes.Contains(before[begin:], []byte("</html>"))
+	}
+	return recodes && len(b.Units) > 1 && len(ms) > 0 && !slices.ContainsFunc(ms, func(m diff.Mismatch) bool {
+		return m.Kind != diff.KindClient || !within(m.Ref, m.At) || !within(m.Cand, m.Pos)
+	})
+}
+
+// pageMost is longer than any of nginx's own pages is.
+const pageMost = 600
+
 // inCache tells whether nothing differs but how many descriptors a server is left with, while all units share one cache of
 // open files (open_file_cache of the head): which files it holds at the end hangs on which unit came last.
 func inCache(b *gen.Batch, ms []diff.Mismatch) bool {

@@ -201,3 +201,31 @@ func TestDescriptorsOfASharedCache(t *testing.T) {
 		}
 	}
 }
+
+// nginx recodes its own pages where they lie: what one says then is the crowd's, what stands beside it is not.
+func TestPagesThatARecodingChanged(t *testing.T) {
+	const head, page = "HTTP/1.1 403 Forbidden\r\n\r\n", "<html>\r\n<head><title>403 Forbidden</title></head>\r\n</html>\r\n"
+	recodes := &gen.Unit{Body: []*conftree.Node{conftree.B([]string{"charset_map", "a", "b"})}}
+	with, without := &gen.Batch{Units: []*gen.Unit{{}, recodes}}, &gen.Batch{Units: []*gen.Unit{{}, {}}}
+	at := func(kind diff.Kind, text string, i int) []diff.Mismatch {
+		changed := []byte(text)
+		changed[i] = '?'
+		return []diff.Mismatch{{Kind: kind, Ref: []byte(text), Cand: changed, At: i, Pos: i}}
+	}
+	in := len(head) + len("<html>\r\n<he")
+	for _, x := range []struct {
+		name string
+		b    *gen.Batch
+		ms   []diff.Mismatch
+		want bool
+	}{
+		{"in a page", with, at(diff.KindClient, head+page, in), true}, {"nobody recodes", without, at(diff.KindClient, head+page, in), false},
+		{"in the header", with, at(diff.KindClient, head+page, 3), false}, {"behind the page", with, at(diff.KindClient, head+page+head, len(head+page)+2), false},
+		{"at an origin", with, at(diff.KindOrigin, head+page, in), false}, {"one unit", &gen.Batch{Units: []*gen.Unit{recodes}}, at(diff.KindClient, head+page, in), false},
+		{"in a page and elsewhere", with, append(at(diff.KindClient, head+page, in), at(diff.KindClient, head+page, 3)...), false}, {"nothing", with, nil, false},
+	} {
+		if got := inPages(x.b, x.ms); got != x.want {
+			t.Errorf("%s: %v, want %v", x.name, got, x.want)
+		}
+	}
+}
