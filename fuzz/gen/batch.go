@@ -132,6 +132,9 @@ func (g *Generator) head(r *rnd) Head {
 	u.put(http, "access_log", u.pick("off", "logs/access.log"))
 	u.sprinkle(http, "http", &server{port: listenPort, hosts: []string{"localhost"}}, 10)
 	for _, n := range http.Kids {
+		if unframes(n) { // units see to it that their origins wait for such requests, see settleUnframed
+			continue
+		}
 		if !strings.Contains(strings.Join(n.Words, " "), "u00_") { // a variable of a unit that may be dropped
 			for i, w := range n.Words { // what all units inherit is no unit's own, though each stores its own
 				n.Words[i] = strings.NewReplacer("u00/st$uri", "all/st/$server_port$uri", "u00", "all", itoa(listenPort), "8080").Replace(w)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"regexp"
 	"slices"
+	"strings"
 
 	"nginxoracle/oracle/casefile"
 	"nginxoracle/oracle/minimize/conftree"
@@ -29,6 +30,7 @@ func (u *Unit) Own() {
 	u.settleArgs()
 	u.settleRandom()
 	u.settleAges()
+	u.settleUnframed()
 	for i := range u.Files {
 		f := &u.Files[i]
 		for _, name := range []*string{&f.Path, &f.Link} {
@@ -123,6 +125,40 @@ func (u *Unit) settleAges() {
 			}
 		}
 	}
+}
+
+// unframes tells whether a directive takes from a request what says where its body ends, or may.
+func unframes(n *conftree.Node) bool {
+	return n.Name() == "proxy_set_header" && len(n.Words) > 1 && (strings.EqualFold(n.Words[1], "Content-Length") || strings.EqualFold(n.Words[1], "Transfer-Encoding"))
+}
+
+// settleUnframed has origins wait for the whole of a request whose body has no end that could be told: an answer that comes
+// in the midst of it would cut it at a place of chance.
+func (u *Unit) settleUnframed() {
+	found := false
+	conftree.Walk(u.Body, "http", func(n *conftree.Node, _ string) bool {
+		found = found || unframes(n)
+		return true
+	})
+	if !found {
+		return
+	}
+	for i := range u.Origins {
+		for j, steps := range u.Origins[i].Conns {
+			u.Origins[i].Conns[j] = unhurried(steps) // a new list: the other may be another unit's, too
+		}
+	}
+}
+
+// unhurried waits for the server to rest behind everything that is read.
+func unhurried(steps []casefile.Step) (out []casefile.Step) {
+	for i, s := range steps {
+		out = append(out, s)
+		if s.Op == casefile.Recv && (i+1 == len(steps) || steps[i+1].Op != casefile.Settle) {
+			out = append(out, casefile.Step{Op: casefile.Settle})
+		}
+	}
+	return out
 }
 
 func holds(n *conftree.Node, name string) bool {

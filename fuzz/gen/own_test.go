@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"nginxoracle/oracle/casefile"
 	"nginxoracle/oracle/minimize/conftree"
 )
 
@@ -89,6 +90,33 @@ func TestStubStatusIsRefused(t *testing.T) {
 		}
 		if len(kids) != len(rules)+1 {
 			t.Errorf("%v: the list that another unit may have was changed", rules)
+		}
+	}
+}
+
+// Where nothing says where a request's body ends, origins wait for all of it before they answer.
+func TestOriginsWaitForUnframedBodies(t *testing.T) {
+	for _, e := range []struct {
+		field string
+		want  int // settles
+	}{{"Content-Length", 2}, {"transfer-encoding", 2}, {"X-A", 1}} {
+		steps := []casefile.Step{recv(casefile.Request), send("a"), recv(casefile.Headers), step(casefile.Settle), send("b")}
+		u := &Unit{Body: []*conftree.Node{conftree.B([]string{"server"}, conftree.N("proxy_set_header", e.field, ""))},
+			Origins: []casefile.Origin{{Conns: [][]casefile.Step{steps}}}}
+		for range 2 {
+			u.Own()
+			n := 0
+			for _, s := range u.Origins[0].Conns[0] {
+				if s.Op == casefile.Settle {
+					n++
+				}
+			}
+			if n != e.want {
+				t.Errorf("%s: %d waits, want %d", e.field, n, e.want)
+			}
+		}
+		if len(steps) != 5 {
+			t.Errorf("%s: the list was changed", e.field)
 		}
 	}
 }

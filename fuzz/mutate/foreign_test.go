@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"nginxoracle/fuzz/gen"
-	"nginxoracle/oracle/minimize/conftree"
 )
 
 // A unit's ports are 20SSk and its names uSS, with SS its slot.
@@ -69,18 +68,6 @@ func TestForeignNamesAreSeen(t *testing.T) {
 		"20005": false, "120045": false, "u00_a": false, "u123": false, "20452a": false, "2026/11/30": false} {
 		if got := foreign([]byte(text), 0) != ""; got != want {
 			t.Errorf("%q: %v, want %v", text, got, want)
-		}
-	}
-}
-
-// What stub_status tells is every unit's doing: a unit whose refusal was damaged gets it back.
-func TestStubStatusStaysRefused(t *testing.T) {
-	stub := conftree.B([]string{"location", "=", "/stub"}, conftree.N("stub_status"))
-	u := &gen.Unit{Body: []*conftree.Node{conftree.B([]string{"server"}, stub)}}
-	for range 2 {
-		u.Own()
-		if n := len(stub.Kids); n != 2 || stub.Kids[1].Name() != "deny" {
-			t.Fatalf("the location holds %d directives, want stub_status and deny", n)
 		}
 	}
 }

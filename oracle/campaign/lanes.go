@@ -12,6 +12,7 @@ import (
 
 	"nginxoracle/fuzz/gen"
 	"nginxoracle/oracle/casefile"
+	"nginxoracle/oracle/diff"
 	"nginxoracle/oracle/observe"
 	"nginxoracle/oracle/run"
 )
@@ -130,10 +131,7 @@ func sortLines[T any](lines []T, text func(T) string) {
 		list[i] = keyed{line: l, unit: unitOf(text(l))}
 		if list[i].unit == nobody {
 			list[i].unit = gen.MaxUnits
-			t := text(l)
-			if len(t) > wholeMost { // how much is left of a line that was cut hangs on the numbers in front
-				t = t[:wholeMost]
-			}
+			t := diff.Uncut(text(l))
 			list[i].shape = withoutNumbers(t)
 			list[i].text = passing.ReplaceAllString(t, "")
 		}
@@ -145,10 +143,6 @@ func sortLines[T any](lines []T, text func(T) string) {
 		lines[i] = list[i].line
 	}
 }
-
-// wholeMost is how long a line of the error log is at least that was cut off at NGX_MAX_ERROR_STR, less what its numbers
-// may take.
-const wholeMost = 2047 - 30
 
 // connection is the number in front of an error log's entry. Which of several units' equal lines comes first is
 // chance, so that what lines of no unit say of connections is no fact about them.

@@ -261,7 +261,7 @@ func (c *comparer) errors(ref, cand []observe.LogEntry) {
 				b = new(bytes.Buffer)
 				m[e.Where()] = b
 			}
-			b.WriteString(uncut(e.Text) + "\n")
+			b.WriteString(Uncut(e.Text) + "\n")
 		}
 		return m
 	}
@@ -290,7 +290,8 @@ const (
 
 var entryNumbers = regexp.MustCompile(`^\S+ \S+ \[\w+\] (\d+#\d+: (?:\*\d+ )?)`)
 
-func uncut(text string) string {
+// Uncut is the part of an entry that is compared.
+func Uncut(text string) string {
 	if len(text) <= entryMost-numberMost {
 		return text
 	}
