@@ -435,11 +435,15 @@ func (c *Campaign) selfCheck(ctx context.Context, rig *cells, b *gen.Batch, cs *
 			c.unstable(unit, fmt.Sprintf("the reference differs from itself: %s at %s", triage.Cores(r)[0], r.Mismatches[0].Where), excerpts(r.Mismatches)...)
 			continue
 		}
+		if timed(unit)(0) || inCounts(of[slot]) || inPages(b, of[slot]) {
+			c.count(func(s *State) { s.Late++ }) // as in inCompany
+			continue
+		}
 		if err := c.inCompanyOnly(b.Case(), core+": unit "+fmt.Sprintf("%02d", slot)+": the reference differs from itself in company, agrees alone", excerpts(of[slot])); err != nil {
 			return err
 		}
 	}
-	if len(slots) == 0 && len(loose) > 0 {
+	if len(slots) == 0 && len(loose) > 0 && !inCache(b, loose) {
 		c.unstable(cs, fmt.Sprintf("the reference differs from itself: %s at %s", triage.Cores(r)[0], loose[0].Where), excerpts(loose)...)
 	}
 	return nil
