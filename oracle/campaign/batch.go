@@ -122,6 +122,14 @@ func (c *Campaign) runBatch(ctx context.Context, rig *cells, g *gen.Generator, n
 			b.Units = slices.Delete(slices.Clone(b.Units), slot, slot+1)
 			continue
 		}
+		if crashers == crashersMost && len(c.crashes(ref, cand)) > 0 {
+			// What all units have in common makes it crash: the first few are kept, and what the others show says nothing.
+			c.count(func(s *State) {
+				s.Spoiled++
+				s.LastSpoiled = "a worker crashes at every turn: " + crash(ref) + crash(cand)
+			})
+			return nil
+		}
 		if crashers < crashersMost {
 			left, ok, err := c.withoutCrasher(ctx, rig, b, ref, cand)
 			if ctx.Err() != nil {
