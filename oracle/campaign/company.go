@@ -78,6 +78,10 @@ func (c *Campaign) inCompany(ctx context.Context, rig *cells, p *pendingCase) (f
 	if rep.Outcome == triage.Found && (!rep.Flaky || rep.Shrink.Done) {
 		return c.settle(&q, rep)
 	}
+	if p.crowd.shared && rep.Outcome == triage.Unstable { // the reference does not agree with itself in that company
+		c.count(func(s *State) { c.cores[p.Core]--; s.Late++ })
+		return "agrees alone, and the reference wavers in its company: what differed is the whole server's", nil
+	}
 	why := "differs in company again and again, agrees alone"
 	c.count(func(s *State) { s.CompanyAgain++ })
 	return why, c.inCompanyOnly(q.Case, p.Core+": "+why, append(q.differed(rep), rep.Outcome.String()+": "+rep.Why))
@@ -160,7 +164,7 @@ func (h *company) again(ctx context.Context, b *gen.Batch, slot int) (repeat, er
 }
 
 // saying are the mismatches of a run that say something of the candidate: not those of units that the
-// machine held up (nor what belongs to none, when there are such), nor of those that show what stub_status counts.
+// machine held up (nor what belongs to none, when there are such), nor of those that show what stub_status counts, nor pages that another unit recoded.
 func saying(b *gen.Batch, cs *casefile.Case, r diff.Result, ref, cand *observe.Observation) (out []diff.Mismatch) {
 	late := lateSlots(cs, ref, cand)
 	held := slices.Contains(slices.Collect(maps.Values(late)), true)
@@ -173,7 +177,7 @@ func saying(b *gen.Batch, cs *casefile.Case, r diff.Result, ref, cand *observe.O
 	for _, m := range r.Mismatches {
 		n, ok := slotOf(m)
 		if ok && n < len(b.Units) {
-			if !late[n] && !counts[n] {
+			if !late[n] && !counts[n] && !inPages(b, []diff.Mismatch{m}) {
 				out = append(out, m)
 			}
 		} else if !held {

@@ -203,8 +203,8 @@ func (c counters) in(unit int, text []byte) []byte {
 // relevel makes the folders of hashed levels that stand before a temporary file's name follow its new number: the first is
 // its last digits, each further one the digits before; see ngx_create_hashed_filename.
 func relevel(before []byte, old, number string) {
-	levels := bytes.Split(before, []byte("/"))
-	end := len(levels) - 1 // behind the last slash nothing stands
+	levels := bytes.Split(before[max(0, len(before)-4*levelsMost-2):], []byte("/")) // of a folder that this cuts too much is left to be a level
+	end := len(levels) - 1                                                          // behind the last slash nothing stands
 	if end < 1 || len(levels[end]) != 0 {
 		return
 	}

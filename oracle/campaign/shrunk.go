@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -53,9 +54,10 @@ func (p *pendingCase) withSpent(cs *casefile.Case, runs int) *casefile.Case {
 func (p *pendingCase) goOn(best *casefile.Case) {
 	p.best = best
 	took, runs, _ := strings.Cut(best.Get(spentKey), " ")
-	if d, err := time.ParseDuration(took); err == nil {
-		p.tookBefore = d
-		_, _ = fmt.Sscan(runs, &p.runsBefore)
+	d, errTook := time.ParseDuration(took)
+	n, errRuns := strconv.Atoi(runs)
+	if errTook == nil && errRuns == nil { // a file without the field, or whose field someone has changed, counts from here
+		p.tookBefore, p.runsBefore = d, n
 	}
 	best.Meta = withoutSpent(best.Meta)
 }

@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"bytes"
 	"fmt"
 	"path/filepath"
 	"testing"
@@ -127,7 +128,7 @@ func TestFindingsThatWereDealtWith(t *testing.T) {
 func TestWhatSaysSomethingInCompany(t *testing.T) {
 	const timedConf = "events {}\nhttp {\nserver { listen 20000; send_timeout 100ms; }\n}\n"
 	cs := &casefile.Case{Files: []casefile.File{{Path: "nginx.conf", Data: []byte(timedConf)}}}
-	b := &gen.Batch{Units: make([]*gen.Unit, 3)}
+	b := &gen.Batch{Units: []*gen.Unit{{}, {}, {}}}
 	r := diff.Result{Mismatches: []diff.Mismatch{{Where: "client 1"}, {Where: "client 101"}, {Where: "processes"}}}
 	where := func(ms []diff.Mismatch) (out string) {
 		for _, m := range ms {
@@ -148,6 +149,21 @@ func TestWhatSaysSomethingInCompany(t *testing.T) {
 	} {
 		if got := where(saying(b, cs, r, x.ref, x.cand)); got != x.want {
 			t.Errorf("got %q, want %q", got, x.want)
+		}
+	}
+}
+
+// A page that another unit recoded says nothing, in whichever unit it differs.
+func TestRecodedPagesSayNothing(t *testing.T) {
+	page := []byte("HTTP/1.1 404 Not Found\r\n\r\n<html>\r\n<head><title>404")
+	at := bytes.Index(page, []byte("ad>"))
+	r := diff.Result{Mismatches: []diff.Mismatch{{Kind: diff.KindClient, Where: "client 1", Ref: page, Cand: page, At: at, Pos: at}, {Kind: diff.KindClient, Where: "client 1", Ref: page, Cand: page}}}
+	cs := &casefile.Case{Files: []casefile.File{{Path: "nginx.conf"}}}
+	calm := &observe.Observation{}
+	for name, want := range map[string]int{"charset_map": 1, "types": 2} {
+		b := &gen.Batch{Units: []*gen.Unit{{}, {Body: []*conftree.Node{conftree.B([]string{name})}}}}
+		if got := len(saying(b, cs, r, calm, calm)); got != want {
+			t.Errorf("%s: %d mismatches say something, want %d", name, got, want)
 		}
 	}
 }

@@ -50,12 +50,10 @@ func Compile(pattern string, caseless bool) (*Regexp, error) {
 
 	text, edits := modern(pattern)
 	if at := badHex(pattern); at > 0 {
-		// What is wrong before it comes first; what is only not yet closed there does not.
-		err := error(CompileError(message(pattern, texts1046[noDigits], at)))
-		if _, before := Compile(pattern[:at-2], caseless); before != nil && strings.Contains(before.Error(), `" at "`) {
-			return Compile(pattern[:at-2]+`\x00`+pattern[at:], caseless)
+		// What is wrong before it comes first, and is found below; what is only not yet closed there is not wrong.
+		if _, before := Compile(pattern[:at-2], caseless); before == nil || !strings.Contains(before.Error(), `" at "`) {
+			return nil, CompileError(message(pattern, texts1046[noDigits], at))
 		}
-		return nil, err
 	}
 	p := m.copyIn([]byte(text))
 	where := libc.Xmalloc(m.tls, 16)
