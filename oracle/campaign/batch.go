@@ -95,7 +95,7 @@ func (c *Campaign) runBatch(ctx context.Context, rig *cells, g *gen.Generator, n
 		if err != nil {
 			return nil // counted and kept by the rig
 		}
-		ref, cand = byUnit(ref), byUnit(cand)
+		ref, cand = byUnit(cs, ref), byUnit(cs, cand)
 		c.count(func(s *State) {
 			s.Boots += 2
 			s.Timeouts += ref.Timeouts + cand.Timeouts
@@ -307,19 +307,27 @@ var clientNumber = regexp.MustCompile(`client (\d+)`)
 
 // slotOf tells which unit a mismatch belongs to.
 func slotOf(m diff.Mismatch) (int, bool) {
-	if g := clientNumber.FindStringSubmatch(m.Where); g != nil {
-		n, err := strconv.Atoi(g[1])
-		if err == nil && n > 0 {
-			return (n - 1) / 100, true
-		}
-	}
-	if s := slotsIn([]byte(m.Where)); len(s) == 1 {
-		return s[0], true
+	if slot, ok := placeSlot(m.Where); ok {
+		return slot, true
 	}
 	for _, v := range [][]byte{firstDifference(m.Ref, m.Cand), firstDifference(m.Cand, m.Ref)} {
 		if s := slotsIn(v); len(s) == 1 {
 			return s[0], true
 		}
+	}
+	return 0, false
+}
+
+// placeSlot tells which unit a mismatch's place names.
+func placeSlot(where string) (int, bool) {
+	if g := clientNumber.FindStringSubmatch(where); g != nil {
+		n, err := strconv.Atoi(g[1])
+		if err == nil && n > 0 {
+			return (n - 1) / 100, true
+		}
+	}
+	if s := slotsIn([]byte(where)); len(s) == 1 {
+		return s[0], true
 	}
 	return 0, false
 }
@@ -419,7 +427,7 @@ func (c *Campaign) selfCheck(ctx context.Context, rig *cells, b *gen.Batch, cs *
 		s.AloneTook += again.Took
 		s.SelfChecks++
 	})
-	r := c.cfg.Compare(ref, byUnit(again))
+	r := c.cfg.Compare(ref, byUnit(cs, again))
 	if r.Verdict != diff.Differ {
 		return nil
 	}

@@ -45,7 +45,7 @@ func (c *Campaign) calmly(ctx context.Context, rig *cells, b *gen.Batch, slots [
 		if err != nil {
 			break // counted and kept by the rig
 		}
-		ref, cand = byUnit(ref), byUnit(cand)
+		ref, cand = byUnit(cs, ref), byUnit(cs, cand)
 		c.count(func(s *State) { s.Boots += 2 })
 		r := c.cfg.Compare(ref, cand)
 		if r.Verdict != diff.Agree && r.Verdict != diff.Differ {

@@ -243,7 +243,7 @@ func (h *company) play(ctx context.Context, b *gen.Batch) (cs *casefile.Case, re
 	if err != nil {
 		return cs, nil, nil, nil
 	}
-	return cs, byUnit(ref), byUnit(cand), nil
+	return cs, byUnit(cs, ref), byUnit(cs, cand), nil
 }
 
 // shows runs a batch, and tells whether the difference is there.

@@ -61,11 +61,49 @@ func lanes(cs *casefile.Case, opt run.Options) run.Options {
 // nobody holds the lines that name no unit.
 const nobody = -1
 
-// byUnit gives the observation with what units have in common taken apart: of a log that several
+// whose tells for every unit of a batch which variables it mentions, or inherits a mention of: only what may show a
+// variable's value is compared with its mask. Of what belongs to no unit it may be any.
+func whose(cs *casefile.Case, all []string) func(where string) observe.Part {
+	head, confs := []byte(nil), map[int][][]byte{}
+	for _, f := range cs.Files {
+		owner := slotsIn([]byte(f.Path))
+		switch {
+		case f.Path == "nginx.conf":
+			shared, parts := gen.Parts(f.Data)
+			head = append(head, shared...)
+			for slot, text := range parts {
+				confs[slot] = append(confs[slot], text)
+			}
+		case len(owner) == 1:
+			confs[owner[0]] = append(confs[owner[0]], f.Data)
+		default:
+			head = append(append(head, f.Data...), '\n')
+		}
+	}
+	parts := map[int]observe.Part{}
+	return func(where string) observe.Part {
+		slot, ok := placeSlot(where)
+		if !ok {
+			return observe.Part{Name: "nobody", Vars: all, Mixed: true}
+		}
+		p, ok := parts[slot]
+		if !ok {
+			p = observe.Part{Name: strconv.Itoa(slot), Vars: all}
+			if own := confs[slot]; len(own) > 0 {
+				p.Vars = run.Variables(append(slices.Clone(own), head)...)
+			}
+			parts[slot] = p
+		}
+		return p
+	}
+}
+
+// byUnit gives the observation of a batch with what units have in common taken apart: of a log that several
 // write to, each unit's lines by themselves, in the order in which they came, and those of no unit
 // by their text; each unit's temporary files numbered from one.
-func byUnit(o *observe.Observation) *observe.Observation {
+func byUnit(cs *casefile.Case, o *observe.Observation) *observe.Observation {
 	n := *o
+	n.Part = whose(cs, o.Vars)
 	count := counters{}
 	n.Clients = slices.Clone(o.Clients)
 	for i := range n.Clients {

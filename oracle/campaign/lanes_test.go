@@ -9,6 +9,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"nginxoracle/fuzz/gen"
+	"nginxoracle/oracle/casefile"
 	"nginxoracle/oracle/diff"
 	"nginxoracle/oracle/observe"
 )
@@ -90,7 +92,7 @@ func TestLinesOfNobodyBindNoConnection(t *testing.T) {
 	}
 	seen := func(first, second, own string) *observe.Observation {
 		const forbidden = `access forbidden by rule, request: "GET / HTTP/1.1", host: "localhost"`
-		return byUnit(&observe.Observation{Errors: []observe.LogEntry{
+		return byUnit(&casefile.Case{}, &observe.Observation{Errors: []observe.LogEntry{
 			line(first, forbidden), line(second, forbidden), line(own, `x, host: "s0.u08.test"`), line(own, `y, host: "s0.u08.test"`),
 		}})
 	}
@@ -111,7 +113,7 @@ func TestNumbersOfSeveralLogs(t *testing.T) {
 		o.Access["logs/u01."+n] = fmt.Appendf(nil, "/body/000000000%d\n", n[0]-'a'+3)
 	}
 	for range 50 {
-		got := byUnit(o).Access
+		got := byUnit(&casefile.Case{}, o).Access
 		for _, n := range []string{"a", "b", "c", "d"} {
 			if want := fmt.Sprintf("/body/000000000%d\n", n[0]-'a'+1); string(got["logs/u01."+n]) != want {
 				t.Fatalf("log %s: %q, want %q", n, got["logs/u01."+n], want)
@@ -138,13 +140,43 @@ func TestTemporaryFilesOfAUnitsOwnFolders(t *testing.T) {
 // A temporary file below logs/ is read as a log; its number says nothing of a unit there either.
 func TestTemporaryFilesBelowLogs(t *testing.T) {
 	seen := func(a, b string) map[string][]byte {
-		return byUnit(&observe.Observation{Access: map[string][]byte{"logs/u51_tb/" + a: []byte("a"), "logs/u51_tb/" + b: []byte("b"), "logs/u51.log": []byte("line\n")}}).Access
+		return byUnit(&casefile.Case{}, &observe.Observation{Access: map[string][]byte{"logs/u51_tb/" + a: []byte("a"), "logs/u51_tb/" + b: []byte("b"), "logs/u51.log": []byte("line\n")}}).Access
 	}
 	first := seen("0000000062", "0000000063")
 	if got := fmt.Sprint(first); got != fmt.Sprint(seen("0000000070", "0000000064")) || string(first["logs/u51.log"]) != "line\n" || len(first) != 3 {
 		t.Errorf("%s; and in another order %v", got, seen("0000000070", "0000000064"))
 	}
-	if got := fmt.Sprint(seen("0000000062", "0000000063")); got == fmt.Sprint(byUnit(&observe.Observation{Access: map[string][]byte{"logs/u51_tb/0000000062": []byte("a"), "logs/u51.log": []byte("line\n")}}).Access) {
+	if got := fmt.Sprint(seen("0000000062", "0000000063")); got == fmt.Sprint(byUnit(&casefile.Case{}, &observe.Observation{Access: map[string][]byte{"logs/u51_tb/0000000062": []byte("a"), "logs/u51.log": []byte("line\n")}}).Access) {
 		t.Error("a file that is not there makes no difference")
+	}
+}
+
+// Masks bind a unit's values among themselves; of lines of nobody, which come in any order, they bind none; and
+// they apply to units that mention the variable, and to no other.
+func TestMasksOfAUnitApplyToIt(t *testing.T) {
+	conf := []byte("http {\n    # unit 00: a\nlog_format u00 $connection;\n    # unit 01: b\nserver { listen 127.0.0.1:20010; }\n    # end of units\n}\n")
+	head, parts := gen.Parts(conf)
+	if len(parts) != 2 || len(head) == 0 {
+		t.Fatalf("the configuration has parts %v", parts)
+	}
+	cs := &casefile.Case{Files: []casefile.File{{Path: "nginx.conf", Data: conf}}}
+	seen := func(nobody, own, other string) *observe.Observation {
+		o := &observe.Observation{Vars: []string{"connection"}, Access: map[string][]byte{
+			"logs/access.log": []byte(nobody), "logs/u00.log": []byte(own), "logs/u01.log": []byte(other)}}
+		return byUnit(cs, o)
+	}
+	for _, x := range []struct {
+		name      string
+		ref, cand *observe.Observation
+		want      diff.Verdict
+	}{
+		{"lines of nobody in another order", seen("9 8\n9 7\n", "9\n", "x\n"), seen("5 8\n6 7\n", "6\n", "x\n"), diff.Agree},
+		{"one connection becomes two", seen("", "9\n9\n", "x\n"), seen("", "8\n7\n", "x\n"), diff.Differ},
+		{"two become one", seen("", "9\n8\n", "x\n"), seen("", "7\n7\n", "x\n"), diff.Differ},
+		{"a number of a unit that has no such variable", seen("", "9\n", "8\n"), seen("", "9\n", "7\n"), diff.Differ},
+	} {
+		if r := diff.Compare(x.ref, x.cand); r.Verdict != x.want {
+			t.Errorf("%s: %v, want %v: %v", x.name, r.Verdict, x.want, r.Mismatches)
+		}
 	}
 }

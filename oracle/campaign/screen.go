@@ -93,7 +93,7 @@ func (s *Screener) Screen(ctx context.Context, core string, best *casefile.Case,
 	if err != nil {
 		return nil, err
 	}
-	ref, cand = byUnit(ref), byUnit(cand)
+	ref, cand = byUnit(cs, ref), byUnit(cs, cand)
 	if !ref.Process.Started || !cand.Process.Started || crash(ref) != "" || crash(cand) != "" {
 		return nil, nil
 	}

@@ -30,5 +30,5 @@ func Seen(c *casefile.Case, o *observe.Observation) *observe.Observation {
 	if !together(c) {
 		return o
 	}
-	return byUnit(o)
+	return byUnit(c, o)
 }

@@ -34,7 +34,7 @@ func compare(ref, cand *observe.Observation, shown map[string]int) Result {
 	if why := refuses(cand); why != "" {
 		return Result{Verdict: Refused, Why: why}
 	}
-	c := comparer{m: mask.New(ref, cand)}
+	c := comparer{m: mask.New(ref, cand), part: ref.Part}
 	c.m.Shown = shown
 	c.load(ref, cand)
 	c.clients(ref.Clients, cand.Clients)
@@ -89,6 +89,7 @@ func refuses(o *observe.Observation) string {
 
 type comparer struct {
 	m     *mask.Comparer
+	part  func(where string) observe.Part
 	found []Mismatch
 }
 
@@ -98,6 +99,9 @@ func (c *comparer) add(kind Kind, where string, at, pos int, ref, cand []byte) {
 
 // text compares two texts with the masks of their place, and returns how their places map.
 func (c *comparer) text(kind Kind, where string, at mask.Where, ref, cand []byte) (mask.Alignment, bool) {
+	if c.part != nil {
+		c.m.In(c.part(where))
+	}
 	i, equal, align := c.m.Compare(at, ref, cand)
 	if !equal {
 		c.add(kind, where, i, align.Map(i), ref, cand)

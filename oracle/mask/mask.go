@@ -20,7 +20,6 @@ type Side struct {
 	Pid   int // main process
 	Conns int // connections that the case made and saw
 	Ports map[int]bool
-	vars  []string
 }
 
 // during tells whether t lies within the run, give or take the window.
@@ -35,7 +34,7 @@ func (s *Side) during(t time.Time) error {
 
 func sideOf(o *observe.Observation) *Side {
 	s := &Side{At: o.At, Took: o.Took, Pid: o.Process.Pid, Conns: len(o.Clients) + len(o.Origins),
-		Ports: map[int]bool{}, vars: o.Vars}
+		Ports: map[int]bool{}}
 	for _, c := range o.Clients {
 		s.Ports[c.Port] = true
 	}
@@ -51,20 +50,25 @@ type Comparer struct {
 	Shown map[string]int
 
 	ref, cand *Side
+	part      observe.Part // that the texts belong to
 	table     []Row
 	there     map[binding]string // row and the reference's value -> the candidate's
 	back      map[binding]string // and the other way round
 }
 
-type binding struct{ row, value string }
+type binding struct{ part, row, value string }
 
 // New makes a comparer for two observations of one case.
 func New(ref, cand *observe.Observation) *Comparer {
 	return &Comparer{
 		Used: map[string]int{}, ref: sideOf(ref), cand: sideOf(cand), table: Table,
+		part:  observe.Part{Vars: ref.Vars},
 		there: map[binding]string{}, back: map[binding]string{},
 	}
 }
+
+// In says which part of the observations the next texts belong to.
+func (m *Comparer) In(p observe.Part) { m.part = p }
 
 // Shift is one masked difference: behind it the candidate's text runs Delta
 // bytes ahead of the reference's. At is the end of the value in the reference's text.
@@ -153,7 +157,7 @@ func commonPrefix(a, b []byte) int {
 
 func (m *Comparer) applies(row *Row) bool {
 	return len(row.Vars) == 0 || slices.ContainsFunc(row.Vars, func(v string) bool {
-		return slices.Contains(m.ref.vars, v)
+		return slices.Contains(m.part.Vars, v)
 	})
 }
 
@@ -184,8 +188,12 @@ func (m *Comparer) accept(row *Row, ref, cand string) bool {
 	if row.Pair != nil && row.Pair(ref, cand, m.ref, m.cand) != nil {
 		return false
 	}
-	if row.Bind {
-		r, c := binding{row.Name, ref}, binding{row.Name, cand}
+	if row.Bind && (row.Fold || !m.part.Mixed) {
+		part := m.part.Name
+		if row.Fold { // of processes, which all parts of a case share
+			part = ""
+		}
+		r, c := binding{part, row.Name, ref}, binding{part, row.Name, cand}
 		if v, ok := m.there[r]; ok && v != cand {
 			return false
 		}

@@ -98,6 +98,17 @@ type Observation struct {
 	Again int
 	// LateLanes are those that Late was set for, where the case was played in lanes.
 	LateLanes []int
+	// Part tells which part of a case played in lanes a text belongs to, by its place (see diff.Mismatch.Where). nil: there is one part.
+	Part func(where string) Part
+}
+
+// Part is what of an observation shares the values that masks bind, and the variables that they depend on.
+type Part struct {
+	Name string
+	Vars []string // see Observation.Vars
+	// Mixed: its lines came from several lanes in any order, so that which value of the one side goes with which
+	// of the other is chance.
+	Mixed bool
 }
 
 // Spent is the time that one stage of a run took.

@@ -118,10 +118,10 @@ func logNames(c *casefile.Case, w word) map[string]bool {
 	return names
 }
 
-// variables are the names of all variables that the configuration mentions.
-func variables(c *casefile.Case) []string {
+// Variables are the names of all variables that texts of a configuration mention, sorted.
+func Variables(texts ...[]byte) []string {
 	seen := map[string]bool{}
-	for _, text := range configurations(c) {
+	for _, text := range texts {
 		for at := bytes.IndexByte(text, '$'); at >= 0 && at < len(text); {
 			rest := bytes.TrimPrefix(text[at+1:], []byte("{"))
 			end := bytes.IndexFunc(rest, func(r rune) bool { return !(r == '_' || r >= 'a' && r <= 'z' || r >= '0' && r <= '9') })

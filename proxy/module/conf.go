@@ -113,7 +113,7 @@ func (cf *Conf) OpenFile(path string) *File { return cf.Cycle.OpenFile(path) }
 // are the same (ngx_file.c, ngx_add_path).
 func (cf *Conf) AddPath(p *Path) (*Path, error) {
 	for _, q := range cf.Cycle.Paths {
-		if q.Name != p.Name {
+		if len(q.Name) != len(p.Name) || CText(q.Made) != CText(p.Made) { // "/a/" is another one than "/a"
 			continue
 		}
 		if q.Data != p.Data {
@@ -148,7 +148,12 @@ func PathSlot[T any](at func(*T) **Path) func(cf *Conf, cmd *Directive, conf any
 		if *f != nil {
 			return ErrDuplicate
 		}
-		p := &Path{Name: cf.Prefix(strings.TrimSuffix(cf.Args[1], "/")), File: cf.File(), Line: cf.Line()}
+		word := cf.Args[1]
+		p := &Path{Name: strings.TrimSuffix(word, "/"), Made: word, File: cf.File(), Line: cf.Line()}
+		if !strings.HasPrefix(word, "/") { // ngx_conf_full_name copies these only
+			p.Name = cf.Prefix(p.Name)
+			p.Made = p.Name
+		}
 		levels := cf.Args[2:]
 		for i, w := range levels {
 			n, ok := Atoi(w)
@@ -180,7 +185,8 @@ func (cf *Conf) MergePath(at **Path, prev *Path, name string, level [3]int) erro
 		*at = prev
 		return nil
 	}
-	p := &Path{Name: cf.Prefix(name), Level: level}
+	name = cf.Prefix(name)
+	p := &Path{Name: name, Made: name, Level: level}
 	for _, n := range level {
 		if n != 0 {
 			p.Len += n + 1

@@ -120,6 +120,7 @@ type File struct {
 // Path is a folder for temporary files with its levels (ngx_path_t).
 type Path struct {
 	Name  string
+	Made  string // the name that the folder is made and told of by: an absolute one ends in the slash that Name is without
 	Level [3]int
 	Len   int // bytes that the levels add to a name
 	Data  any // of a cache

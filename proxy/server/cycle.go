@@ -273,26 +273,26 @@ func createPaths(c *module.Cycle, uid int) error {
 		return module.ErrReported
 	}
 	for _, p := range c.Paths {
-		if err := ev.Mkdir(p.Name, 0o700); err != nil {
+		if err := ev.Mkdir(p.Made, 0o700); err != nil {
 			if e, _ := ev.Errno(err); e != ev.EEXIST {
-				return fail(err, `mkdir() "%s" failed`, module.CText(p.Name))
+				return fail(err, `mkdir() "%s" failed`, module.CText(p.Made))
 			}
 		}
 		if uid == module.Unset {
 			continue
 		}
-		st, err := ev.Stat(p.Name)
+		st, err := ev.Stat(p.Made)
 		if err != nil {
-			return fail(err, `stat() "%s" failed`, module.CText(p.Name))
+			return fail(err, `stat() "%s" failed`, module.CText(p.Made))
 		}
 		if int(st.UID) != uid {
-			if err := ev.Chown(p.Name, uid, -1); err != nil {
-				return fail(err, `chown("%s", %d) failed`, module.CText(p.Name), uid)
+			if err := ev.Chown(p.Made, uid, -1); err != nil {
+				return fail(err, `chown("%s", %d) failed`, module.CText(p.Made), uid)
 			}
 		}
 		if st.Mode&0o700 != 0o700 {
-			if err := ev.Chmod(p.Name, st.Mode&0o7777|0o700); err != nil {
-				return fail(err, `chmod() "%s" failed`, module.CText(p.Name))
+			if err := ev.Chmod(p.Made, st.Mode&0o7777|0o700); err != nil {
+				return fail(err, `chmod() "%s" failed`, module.CText(p.Made))
 			}
 		}
 	}
