@@ -119,6 +119,11 @@ func (e *Entry) check() error {
 	if b := e.Build(); b != "" && !buildForm.MatchString(b) {
 		return fmt.Errorf("field build: want the first 12 to 64 hexadecimal digits of the reference's SHA-256, got %q", b)
 	}
+	for i, f := range e.Case.Meta {
+		if slices.ContainsFunc(e.Case.Meta[:i], func(g casefile.Field) bool { return g.Key == f.Key }) {
+			return fmt.Errorf("field %s: given twice, and only the first would count", f.Key)
+		}
+	}
 	if e.Signature() == "" {
 		return errors.New("want a field signature")
 	}

@@ -136,6 +136,9 @@ type Rest struct {
 	// be on its way through the kernel while everybody sleeps.
 	Flying int
 	Own    int // bytes and ends that the oracle's sockets have written and nobody has acknowledged
+	// Corked counts those of SendQ whose peer has read all that came: no full window holds them back, but
+	// the kernel, for a while (TCP_CORK, 200 ms; see nginx's tcp_nopush).
+	Corked int
 	// Timer is the shortest time in milliseconds after which a sleeping thread wakes by
 	// itself, as it was when the thread fell asleep; -1 when none has a timer.
 	Timer int

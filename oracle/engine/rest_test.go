@@ -34,9 +34,45 @@ func TestUnsentBytesAreSeen(t *testing.T) {
 		f := dial(t, c, "127.0.0.1:8080")
 		send(t, f, "GET /big HTTP/1.0\r\n\r\n")
 		eventually(t, "a full send queue", func() bool { return rest(t, c).SendQ > 0 })
+		if r := rest(t, c); r.Corked != 0 {
+			t.Errorf("%+v: behind a full window nothing is corked", r)
+		}
 		f.Close()
 		eventually(t, "an empty send queue", func() bool { return rest(t, c).SendQ == 0 })
 		stop(t, s)
+	})
+}
+
+// What the kernel holds back for a server (TCP_CORK) is told from what a full window does.
+func TestCorkedBytesAreSeen(t *testing.T) {
+	eachProber(t, func(t *testing.T, c engine.Cell) {
+		for _, listen := range []string{"127.0.0.1:8080", "[::]:8080 ipv6only=off"} {
+			s := start(t, c, "tcp_nopush on; sendfile on; server { listen "+listen+"; root /cell; }")
+			if err := c.Do(t.Context(), "write", []string{"small"}, []byte("x")); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Do(t.Context(), "write", []string{"big"}, bytes.Repeat([]byte("x"), 16<<20)); err != nil {
+				t.Fatal(err)
+			}
+			unread := dial(t, c, "127.0.0.1:8080") // another one's full window does not hide it
+			send(t, unread, "GET /big HTTP/1.0\r\n\r\n")
+			eventually(t, "a full send queue", func() bool { return rest(t, c).SendQ > 0 })
+			f := dial(t, c, "127.0.0.1:8080")
+			seen := false
+			for try := 0; try < 20 && !seen; try++ { // it lasts for 200 ms
+				send(t, f, "GET /small HTTP/1.1\r\nHost: a\r\n\r\n\r\n") // what nginx takes for the next request's begin keeps the cork in
+				for !seen && !readable(t, int(f.Fd())) {
+					seen = rest(t, c).Corked > 0
+				}
+				response(t, f)
+			}
+			if !seen {
+				t.Errorf("listen %s: corked bytes were not seen", listen)
+			}
+			unread.Close()
+			f.Close()
+			stop(t, s)
+		}
 	})
 }
 

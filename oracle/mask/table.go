@@ -74,6 +74,18 @@ var Table = []Row{
 		Why: "the same seconds in $sent_http_cache_control: in a log line, or sent on",
 	},
 	{
+		Name: "last-modified", Where: Client, Chance: true,
+		Form:  regexp.MustCompile(`\r\nLast-Modified: ([^\r\n]*)\r\n`),
+		Check: imfDate,
+		Why:   "the time of a file that the server has written in the run (proxy_store); that of any other file is compared",
+	},
+	{
+		Name: "etag", Where: Client, Chance: true,
+		Form:  regexp.MustCompile(`\r\nETag: (?:W/)?"([0-9a-f]{8,9})-[0-9a-f]+"\r\n`),
+		Check: hexSeconds,
+		Why:   "the same time in an entity tag, in hexadecimal (ngx_http_set_etag); the size behind it is compared",
+	},
+	{
 		Name: "log-time", Where: Error | Diag, Chance: true,
 		Form:  regexp.MustCompile(`(?m)^(\d{4}/\d\d/\d\d \d\d:\d\d:\d\d) \[`),
 		Check: clock("2006/01/02 15:04:05"),
@@ -212,6 +224,14 @@ func clock(layout string) func(string, *Side) error {
 		}
 		return s.during(t)
 	}
+}
+
+func hexSeconds(v string, s *Side) error {
+	n, err := strconv.ParseInt(v, 16, 64)
+	if err != nil {
+		return err
+	}
+	return s.during(time.Unix(n, 0))
 }
 
 func unixMillis(v string, s *Side) error {

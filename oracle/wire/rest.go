@@ -57,7 +57,7 @@ func (g goal) met(c *conn) bool {
 // look the same for a moment. Bytes that the server has sent and that nobody keeps from
 // being read are on their way for certain (Nagle's algorithm holds them back
 // until ours acknowledges, RFC 896): an acknowledgement is sent at once, and
-// they are waited for longer.
+// they are waited for longer. So are those that the kernel itself holds back (TCP_CORK).
 const (
 	looksEmpty  = 2
 	looksQueued = 4
@@ -100,7 +100,7 @@ func (k *calm) add(r engine.Rest, ours queues) (atRest bool, pause time.Duration
 	switch {
 	case !r.Alive:
 		return k.looks >= looksEmpty, 0
-	case ours.onWay || r.SendQ+r.Flying > 0 && !ours.unread:
+	case ours.onWay || r.Corked > 0 || r.SendQ+r.Flying > 0 && !ours.unread:
 		return k.looks >= looksOnWay, min(awakeFirst<<min(k.looks, 10), lookApart)
 	case r.RecvQ+r.SendQ+r.Flying > 0:
 		return k.looks >= looksQueued, lookApart

@@ -77,6 +77,9 @@ type socket struct {
 	name   string // own address (Unix)
 	addr   [16]byte
 	family uint8
+	// The other end (TCP).
+	peer     [16]byte
+	peerPort uint16
 }
 
 // tcp dumps the TCP sockets, of IPv4 and IPv6, in the states given. info asks for unsent, which is 0 without.
@@ -90,8 +93,11 @@ func (p *Prober) tcp(states uint32, info bool, each func(*socket)) error {
 			recv:   int(binary.NativeEndian.Uint32(m[56:])),
 			queued: int(binary.NativeEndian.Uint32(m[60:])),
 			inode:  binary.NativeEndian.Uint32(m[68:]),
+
+			peerPort: binary.BigEndian.Uint16(m[6:]),
 		}
 		copy(s.addr[:], m[8:24])
+		copy(s.peer[:], m[24:40])
 		attributes(m[inetMsgLen:], func(kind uint16, v []byte) {
 			switch {
 			case kind == inetDiagMark && len(v) >= 4:

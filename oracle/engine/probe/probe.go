@@ -351,7 +351,11 @@ func (p *Prober) queues(r *Rest, mine Mine, listeners bool) error {
 		return err
 	}
 	if holds {
+		unread, unsent := map[ends]bool{}, map[ends]int{} // by the peer's ends
 		if err := p.tcp(states, true, func(s *socket) {
+			if s.recv > 0 && s.state != tcpListen {
+				unread[ends{plain(s.addr), s.port, plain(s.peer), s.peerPort}] = true
+			}
 			if s.mark == proto.Mark {
 				return
 			}
@@ -359,8 +363,16 @@ func (p *Prober) queues(r *Rest, mine Mine, listeners bool) error {
 				r.Flying += s.queued - s.unsent
 			}
 			r.SendQ += s.unsent
+			if s.unsent > 0 {
+				unsent[ends{plain(s.peer), s.peerPort, plain(s.addr), s.port}] += s.unsent
+			}
 		}); err != nil {
 			return err
+		}
+		for peer, n := range unsent {
+			if !unread[peer] {
+				r.Corked += n
+			}
 		}
 	}
 	if !listeners && p.unnamed {
@@ -375,6 +387,24 @@ func (p *Prober) queues(r *Rest, mine Mine, listeners bool) error {
 	})
 	p.unnamed = err == nil && !named
 	return err
+}
+
+// ends are a connection's two ends, as one of them sees them.
+type ends struct {
+	addr     [16]byte
+	port     uint16
+	peer     [16]byte
+	peerPort uint16
+}
+
+// plain is an IPv4 address as an IPv4 socket gives it: one of both families gives it mapped (RFC 4291 section 2.5.5.2).
+func plain(a [16]byte) [16]byte {
+	if mapped := [12]byte{10: 0xff, 11: 0xff}; [12]byte(a[:12]) == mapped {
+		var v4 [16]byte
+		copy(v4[:], a[12:])
+		return v4
+	}
+	return a
 }
 
 // peerClosed tells whether a connection in this state has had the peer's FIN.

@@ -89,6 +89,7 @@ type Probe struct {
 	Procs  int
 	Flying int
 	Own    int
+	Corked int
 	Timer  int
 }
 
