@@ -347,12 +347,22 @@ func firstDifference(a, b []byte) []byte {
 // It is asked of every line of every log, and looks by hand.
 func slotsIn(text []byte) (out []int) {
 	out = scanSlots(text, '2', func(at int) (int, bool) {
-		if at+5 > len(text) || text[at+1] != '0' || !isDigit(text[at+4]) || at+5 < len(text) && isWord(text[at+5]) {
+		if at+5 > len(text) || text[at+1] != '0' || !isDigit(text[at+4]) || at+5 < len(text) && isWord(text[at+5]) || isProcess(text, at, at+5) {
 			return 0, false
 		}
 		return two(text[at+2:])
 	}, out)
 	return namesIn(text, out)
+}
+
+// isProcess tells whether a number of a log's entry is that of a process, a thread or a connection (20129#20135: *20077,
+// process 20129 exited), which a server that has been started some hundred times has in the range of ports.
+func isProcess(text []byte, begin, end int) bool {
+	if end < len(text) && text[end] == '#' {
+		return true
+	}
+	before := text[:begin]
+	return bytes.HasSuffix(before, []byte("#")) || bytes.HasSuffix(before, []byte(": *")) || bytes.HasSuffix(before, []byte("process ")) || bytes.HasSuffix(before, []byte("pid "))
 }
 
 // namesIn adds the slots whose names stand in a text to out.

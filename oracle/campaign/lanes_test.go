@@ -106,6 +106,25 @@ func TestLinesOfNobodyBindNoConnection(t *testing.T) {
 	}
 }
 
+// A process's number looks like a port once there have been twenty thousand; it names no unit.
+func TestProcessesNameNoUnit(t *testing.T) {
+	for _, x := range []struct {
+		line string
+		want int
+	}{
+		{`2026/12/01 07:17:12 [error] 20129#20135: *712 open() "/cell/u22/html/x" failed`, 22},
+		{`2026/12/01 07:17:12 [error] 20129#20135: *712 upstream prematurely closed connection, upstream: "http://127.0.0.1:20085/"`, 8},
+		{`2026/12/01 07:17:12 [error] 9#9: *20712 upstream prematurely closed connection, upstream: "http://127.0.0.1:20085/"`, 8},
+		{`2026/12/01 07:17:12 [warn] 20129#20129: duplicate MIME type "text/html" in /cell/nginx.conf:129`, nobody},
+		{`2026/12/01 07:17:12 [alert] 9#9: worker process 20129 exited on signal 11`, nobody},
+		{`2026/12/01 07:17:12 [error] 9#9: *7 limiting requests, excess: 1.000 by zone "u07_z", port 20075`, 7},
+	} {
+		if got := unitOf(x.line); got != x.want {
+			t.Errorf("%s: unit %d, want %d", x.line, got, x.want)
+		}
+	}
+}
+
 // The same files in several logs of a unit are numbered alike, however often it is done.
 func TestNumbersOfSeveralLogs(t *testing.T) {
 	o := &observe.Observation{Access: map[string][]byte{}}
