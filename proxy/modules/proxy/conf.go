@@ -246,8 +246,9 @@ func mergeLoc(cf *module.Conf, p, c any) error {
 			return err
 		}
 	}
-	// what the http level makes serves all servers
-	if prev.headers == nil && inherited {
+	// What the http level sets serves all servers. What it does not set, each server makes for itself: in nginx its
+	// headers_source stays unset, which is not the NULL that a server's becomes.
+	if prev.headers == nil && inherited && prev.headersSource != nil {
 		prev.headers = conf.headers
 	}
 	return nil
