@@ -20,7 +20,12 @@ func (n NoMemory) Error() string {
 }
 
 // Obtainable tells whether the kernel has n bytes to give: nil, or what malloc(3) would leave in errno.
-func Obtainable(n int64) error {
+func Obtainable(n int64) error { return obtainable(n, unix.MAP_PRIVATE) }
+
+// Mappable tells whether the kernel has n bytes for processes to share: nil, or what mmap(2) would leave in errno.
+func Mappable(n int64) error { return obtainable(n, unix.MAP_SHARED) }
+
+func obtainable(n int64, kind uintptr) error {
 	if uint64(n) < askAbove {
 		return nil
 	}
@@ -28,7 +33,7 @@ func Obtainable(n int64) error {
 		return unix.ENOMEM
 	}
 	p, _, errno := unix.Syscall6(unix.SYS_MMAP, 0, uintptr(n), unix.PROT_READ|unix.PROT_WRITE,
-		unix.MAP_PRIVATE|unix.MAP_ANON, ^uintptr(0), 0)
+		kind|unix.MAP_ANON, ^uintptr(0), 0)
 	if errno != 0 {
 		return errno
 	}

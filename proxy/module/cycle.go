@@ -135,6 +135,7 @@ type Zone struct {
 	Tag     any // the module
 	Data    any
 	NoReuse bool
+	Lost    bool // the kernel had no memory for it
 	// Init gets the Data of the same zone of the run before, or nil.
 	Init func(z *Zone, old any) error
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"os"
+	"syscall"
 
 	"nginxoracle/proxy/ascii"
 	"nginxoracle/proxy/elog"
@@ -148,6 +149,12 @@ func (s *server) rollback(c *module.Cycle) {
 	for _, f := range c.Files {
 		if f.FD > 2 {
 			ev.CloseFD(f.FD)
+			f.FD = -1
+		}
+	}
+	for _, z := range c.Zones {
+		if z.Lost { // nginx gives back what it has not got; its log files are closed by then
+			c.Log.Err(elog.Alert, syscall.EINVAL, "munmap(%X, %d) failed", ^uintptr(0), z.Size)
 		}
 	}
 	for _, ls := range c.Listen {
@@ -170,6 +177,13 @@ func initZones(c, old *module.Cycle, log *elog.Log) error {
 				if o.Name == z.Name && o.Tag == z.Tag && o.Size == z.Size && !z.NoReuse {
 					data = o.Data
 				}
+			}
+		}
+		if data == nil {
+			if err := ev.Mappable(z.Size); err != nil {
+				log.Err(elog.Alert, err, "mmap(MAP_ANON|MAP_SHARED, %d) failed", z.Size)
+				z.Lost = true
+				return module.ErrReported
 			}
 		}
 		if z.Init == nil {
