@@ -40,3 +40,30 @@ func Families() (v4, v6 bool) {
 	}
 	return v4, v6
 }
+
+// HasInterface tells whether the machine has a network interface of that name.
+func HasInterface(name string) bool {
+	rib, err := syscall.NetlinkRIB(syscall.RTM_GETLINK, syscall.AF_UNSPEC)
+	if err != nil {
+		return false
+	}
+	msgs, err := syscall.ParseNetlinkMessage(rib)
+	if err != nil {
+		return false
+	}
+	for i := range msgs {
+		if msgs[i].Header.Type != syscall.RTM_NEWLINK {
+			continue
+		}
+		attrs, err := syscall.ParseNetlinkRouteAttr(&msgs[i])
+		if err != nil {
+			return false
+		}
+		for _, a := range attrs {
+			if a.Attr.Type == syscall.IFLA_IFNAME && string(a.Value) == name+"\x00" {
+				return true
+			}
+		}
+	}
+	return false
+}

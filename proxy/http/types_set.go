@@ -1,14 +1,18 @@
 package http
 
 import (
+	"maps"
+	"slices"
+
 	"nginxoracle/proxy/ascii"
 	"nginxoracle/proxy/module"
 )
 
 // TypeSet is a set of content types (gzip_types and its likes); nil is unset.
 type TypeSet struct {
-	All   bool // "*"
-	types map[string]bool
+	All    bool // "*"
+	types  map[string]bool
+	tabled bool // nginx has made its table
 }
 
 // NewTypeSet is a set of the given types, in lower case.
@@ -61,12 +65,19 @@ func TypesSlot[T any](at func(*T) **TypeSet, def ...string) func(cf *module.Conf
 	}
 }
 
-// MergeTypes takes the set of the level above, or the default (ngx_http_merge_types).
-func MergeTypes(conf **TypeSet, prev *TypeSet, def ...string) {
+// MergeTypes takes the set of the level above, or the default, and says what nginx would say of its table
+// (ngx_http_merge_types).
+func MergeTypes(cf *module.Conf, conf **TypeSet, prev *TypeSet, def ...string) error {
 	if *conf == nil {
 		*conf = prev
 		if prev == nil {
 			*conf = NewTypeSet(def...)
 		}
 	}
+	s := *conf
+	if s.All || s.tabled {
+		return nil
+	}
+	s.tabled = true
+	return HashLimits{Name: "test_types_hash", Max: 2048, BucketSize: 64}.Check(cf, slices.Collect(maps.Keys(s.types)))
 }

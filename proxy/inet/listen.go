@@ -168,6 +168,9 @@ func HostsFile(name string) ([]ev.Addr, bool) {
 	if a, ok := numbers(name); ok {
 		return []ev.Addr{a}, true
 	}
+	if a, ok := scoped(name); ok {
+		return []ev.Addr{a}, true
+	}
 	data, err := os.ReadFile("/etc/hosts")
 	if err != nil {
 		data = []byte("127.0.0.1 localhost\n")
@@ -252,4 +255,24 @@ func numbers(s string) (a ev.Addr, ok bool) {
 	a = ev.Addr{Family: syscall.AF_INET}
 	binary.BigEndian.PutUint32(a.IP[:], uint32(ip))
 	return a, true
+}
+
+// scoped reads an IPv6 address with a scope behind it: an interface's name where the address is of a link, or a
+// number (glibc, __inet6_scopeid_pton). What takes an address from here has no use for the scope.
+func scoped(s string) (a ev.Addr, ok bool) {
+	text, scope, ok := strings.Cut(s, "%")
+	if !ok {
+		return a, false
+	}
+	ip, ok := Addr6(text)
+	if !ok {
+		return a, false
+	}
+	a = ev.Addr{Family: syscall.AF_INET6, IP: ip}
+	link := ip[0] == 0xfe && ip[1]&0xc0 == 0x80 || ip[0] == 0xff && ip[1]&0x0f == 2
+	if link && ev.HasInterface(scope) {
+		return a, true
+	}
+	_, err := strconv.ParseUint(scope, 10, 32)
+	return a, err == nil
 }

@@ -27,7 +27,7 @@ func (u *Upstream) store(r *http.Request) {
 		if rc != http.OK {
 			return
 		}
-		path = val
+		path = val[:len(val)-1] // the byte that ends a C string is compiled in
 	} else {
 		val, _, ok := r.MapURIToPath(0)
 		if !ok {

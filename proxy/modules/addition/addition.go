@@ -30,12 +30,11 @@ func init() {
 				Set: http.TypesSlot(func(c *conf) **http.TypeSet { return &c.types }, "text/html")},
 		},
 		CreateLoc: func(*module.Conf) any { return &conf{} },
-		MergeLoc: func(_ *module.Conf, prev, c any) error {
+		MergeLoc: func(cf *module.Conf, prev, c any) error {
 			p, ac := prev.(*conf), c.(*conf)
 			module.MergeStr(&ac.before, p.before, "")
 			module.MergeStr(&ac.after, p.after, "")
-			http.MergeTypes(&ac.types, p.types, "text/html")
-			return nil
+			return http.MergeTypes(cf, &ac.types, p.types, "text/html")
 		},
 		HeaderFilter: func(next http.HeaderFilter) http.HeaderFilter {
 			return func(r *http.Request) http.Rc { return headerFilter(r, next) }

@@ -251,8 +251,10 @@ func hexByte(s string) (byte, bool) {
 
 func mergeLoc(cf *module.Conf, prev, c any) error {
 	p, lc := prev.(*locConf), c.(*locConf)
-	http.MergeTypes(&lc.types, p.types, "text/html", "text/xml", "text/plain", "text/vnd.wap.wml",
-		"application/javascript", "application/rss+xml")
+	if err := http.MergeTypes(cf, &lc.types, p.types, "text/html", "text/xml", "text/plain", "text/vnd.wap.wml",
+		"application/javascript", "application/rss+xml"); err != nil {
+		return err
+	}
 	module.MergeInt(&lc.override, p.override, 0)
 	module.MergeInt(&lc.charset, p.charset, setOff)
 	module.MergeInt(&lc.source, p.source, setOff)

@@ -125,7 +125,7 @@ func setUse(cf *module.Conf, _ *module.Directive, conf any) error {
 	if c.Use != "" {
 		return module.ErrDuplicate
 	}
-	switch module.CText(cf.Args[1]) {
+	switch cf.Args[1] {
 	case "epoll":
 		c.Use = "epoll"
 		return nil

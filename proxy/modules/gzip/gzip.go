@@ -69,7 +69,7 @@ func init() {
 			return &conf{enable: module.Unset, level: module.Unset, window: module.Unset, hash: module.Unset,
 				postpone: module.Unset, minLength: module.Unset}
 		},
-		MergeLoc: func(_ *module.Conf, prev, c any) error {
+		MergeLoc: func(cf *module.Conf, prev, c any) error {
 			p, gc := prev.(*conf), c.(*conf)
 			module.MergeInt(&gc.enable, p.enable, 0)
 			module.MergeBufs(&gc.bufs, p.bufs, 32, 4096)
@@ -78,8 +78,7 @@ func init() {
 			module.MergeInt64(&gc.window, p.window, 15)
 			module.MergeInt64(&gc.hash, p.hash, 8)
 			module.MergeInt64(&gc.minLength, p.minLength, 20)
-			http.MergeTypes(&gc.types, p.types, "text/html")
-			return nil
+			return http.MergeTypes(cf, &gc.types, p.types, "text/html")
 		},
 		HeaderFilter: func(next http.HeaderFilter) http.HeaderFilter {
 			return func(r *http.Request) http.Rc { return headerFilter(r, next) }

@@ -182,7 +182,11 @@ func setPriority(cf *module.Conf, _ *module.Directive, conf any) error {
 	if !ok {
 		return module.Text("invalid number")
 	}
-	m.Priority = sign * n
+	// An int, in which some numbers look like ngx_atoi's error, and others are nice ones.
+	if m.Priority = int(int32(n)); m.Priority == -1 {
+		return module.Text("invalid number")
+	}
+	m.Priority *= sign
 	return nil
 }
 

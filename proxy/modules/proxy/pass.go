@@ -97,7 +97,8 @@ func setStore(cf *module.Conf, cmd *module.Directive, conf any) error {
 		c.up.Store = 1
 	default:
 		c.up.Store = 1
-		cv, err := http.CompileComplexValue(cf, v)
+		// The byte that ends a C string is part of what nginx compiles.
+		cv, err := http.CompileComplexValue(cf, v+"\x00")
 		if err != nil {
 			return err
 		}

@@ -85,11 +85,13 @@ func set(cf *module.Conf, _ *module.Directive, c any) (err error) {
 	return nil
 }
 
-func merge(_ *module.Conf, prev, c any) error {
+func merge(cf *module.Conf, prev, c any) error {
 	p, sc := prev.(*conf), c.(*conf)
 	module.MergeInt(&sc.once, p.once, 1)
 	module.MergeInt(&sc.lastModified, p.lastModified, 0)
-	http.MergeTypes(&sc.types, p.types, "text/html")
+	if err := http.MergeTypes(cf, &sc.types, p.types, "text/html"); err != nil {
+		return err
+	}
 	if sc.pairs == nil {
 		sc.dynamic, sc.pairs, sc.matches, sc.tables = p.dynamic, p.pairs, p.matches, p.tables
 	}
