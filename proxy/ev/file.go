@@ -334,17 +334,24 @@ func globPart(dirs []string, part string, more bool) []string {
 		if where == "" {
 			where = "."
 		}
-		es, _ := ReadDir(where)
+		es, err := ReadDir(where)
+		names := make([]string, 0, len(es)+2)
 		for _, e := range es {
-			if !Fnmatch(part, e.Name) {
+			names = append(names, e.Name)
+		}
+		if err == nil {
+			names = append(names, ".", "..")
+		}
+		for _, name := range names {
+			if !Fnmatch(part, name) {
 				continue
 			}
 			if more {
-				if st, err := Stat(d + e.Name); err != nil || !st.IsDir() {
+				if st, err := Stat(d + name); err != nil || !st.IsDir() {
 					continue
 				}
 			}
-			next = append(next, d+e.Name)
+			next = append(next, d+name)
 		}
 	}
 	return next

@@ -29,7 +29,7 @@ func BindSlot[T any](at func(*T) *Conf) func(cf *module.Conf, cmd *module.Direct
 		}
 		c.LocalSet = true
 		text := cf.Args[1]
-		if len(cf.Args) == 2 && text == "off" {
+		if len(cf.Args) == 2 && module.Is(text, "off") {
 			c.Local = nil
 			return nil
 		}
@@ -48,7 +48,7 @@ func BindSlot[T any](at func(*T) *Conf) func(cf *module.Conf, cmd *module.Direct
 			c.Local.Addr = a
 		}
 		if len(cf.Args) > 2 {
-			if cf.Args[2] == "transparent" {
+			if module.Is(cf.Args[2], "transparent") {
 				return cf.NotSupported(strings.Join(cf.Args, " "))
 			}
 			return cf.Emerg("invalid parameter \"%s\"", cf.Args[2])

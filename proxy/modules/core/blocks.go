@@ -88,7 +88,7 @@ func limitExcept(cf *module.Conf, cmd *module.Directive, conf any) error {
 words:
 	for _, a := range cf.Args[1:] {
 		for _, m := range methods {
-			if ascii.EqualFold(a, m.Name) {
+			if ascii.EqualFold(module.CText(a), m.Name) {
 				up.LimitExcept &^= http.Method(m.Value)
 				continue words
 			}
@@ -220,7 +220,7 @@ func listenOption(cf *module.Conf, opt *http.ConfAddr, a string) error {
 	case module.Is(a, "http2"):
 		cf.Warn(`the "listen ... http2" directive is deprecated, use the "http2" directive instead`)
 		return cf.NotSupported("listen " + a)
-	case a == "ssl" || module.Is(a, "quic") || module.Is(a, "proxy_protocol"):
+	case module.Is(a, "ssl") || module.Is(a, "quic") || module.Is(a, "proxy_protocol"):
 		return cf.NotSupported("listen " + a)
 	case strings.HasPrefix(a, "so_keepalive="):
 		if !keepalive(opt, value) {

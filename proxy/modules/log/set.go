@@ -45,7 +45,7 @@ func setLog(cf *module.Conf, _ *module.Directive, c any) error {
 		mc.combinedUsed = true
 	}
 	for _, f := range mc.formats {
-		if ascii.EqualFold(module.CText(f.name), module.CText(name)) {
+		if len(f.name) == len(name) && ascii.EqualFold(module.CText(f.name), module.CText(name)) {
 			l.format = f
 			break
 		}

@@ -83,7 +83,7 @@ func setServer(cf *module.Conf, cmd *module.Directive, conf any) error {
 // setParam reads one parameter: which flag of the balancing method allows it (0 = it is no
 // parameter at all), and whether it is well formed.
 func setParam(s *engine.Server, arg string) (flag int, ok bool) {
-	switch arg {
+	switch module.CText(arg) {
 	case "backup":
 		s.Backup = true
 		return engine.Backup, true

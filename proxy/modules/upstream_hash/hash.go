@@ -59,7 +59,7 @@ func setHash(cf *module.Conf, cmd *module.Directive, conf any) error {
 			us.PeerInit = peerInit(getHash)
 			return err
 		}
-	case cf.Args[2] == "consistent":
+	case module.Is(cf.Args[2], "consistent"):
 		us.Init = func(cf *module.Conf, us *upstream.SrvConf) error {
 			if err := upstream.InitRoundRobin(cf, us); err != nil {
 				return err

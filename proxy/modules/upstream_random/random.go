@@ -38,11 +38,11 @@ func setRandom(cf *module.Conf, cmd *module.Directive, conf any) error {
 	if len(cf.Args) == 1 {
 		return nil
 	}
-	if cf.Args[1] != "two" {
+	if !module.Is(cf.Args[1], "two") {
 		return cf.Emerg("invalid parameter \"%s\"", cf.Args[1])
 	}
 	c.two = true
-	if len(cf.Args) == 3 && cf.Args[2] != "least_conn" {
+	if len(cf.Args) == 3 && !module.Is(cf.Args[2], "least_conn") {
 		return cf.Emerg("invalid parameter \"%s\"", cf.Args[2])
 	}
 	return nil
