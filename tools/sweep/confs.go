@@ -143,11 +143,27 @@ func (s *source) inside(d grammar.Directive) string {
 
 // right are arguments of one of the forms that the generator has for a directive.
 func (s *source) right(d grammar.Directive) []string {
-	row, ok := s.t.Row(d.Name)
-	if !ok {
+	list := s.forms(d)
+	if len(list) == 0 {
 		return []string{one(s, odd)}
 	}
-	return s.fill(one(s, row.Forms))
+	return s.fill(one(s, list))
+}
+
+// forms are the generator's, in which the names of a batch's units are those of the common part, and the table's own.
+func (s *source) forms(d grammar.Directive) []string {
+	row, _ := s.t.Row(d.Name)
+	var out []string
+	for _, f := range row.Forms {
+		if f != "" {
+			out = append(out, strings.NewReplacer("zone=u00_lr:", "zone=n:", "zone=u00_lc:", "zone=n:", "u00_lr", "lr", "u00_lc", "lc", "u00/", "html/").Replace(f))
+		}
+	}
+	name := d.Name
+	if d.In("upstream") {
+		name += " upstream"
+	}
+	return append(out, forms[name]...)
 }
 
 func (s *source) fill(form string) []string {
@@ -212,10 +228,9 @@ func almost(w string) []string {
 func (s *source) systematic(d grammar.Directive) []conf {
 	var out []conf
 	add := func(args ...string) { out = append(out, in(s.place(d), s.statement(d, args...), d.Name)) }
-	row, _ := s.t.Row(d.Name)
 	add()
 	var keywords []string
-	for _, form := range row.Forms {
+	for _, form := range s.forms(d) {
 		args := s.fill(form)
 		add(args...)
 		for i, w := range args {

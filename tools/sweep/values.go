@@ -64,3 +64,28 @@ var fillers = map[string][]string{
 	"cidr": {"127.0.0.1", "10.0.0.0/8", "::1", "2001:db8::/32", "unix:"}, "hname": {"X-A", "X-B"}, "shname": {"Cache-Control", "ETag"}, "iname": {"index.html", "$uri", "/x"}, "absurl": {"http://example.test/x", "https://a/"},
 	"ohname": {"X-A", "Server"}, "phname": {"X-A", "Host"}, "upurl": {"http://up", "http://127.0.0.1:9001/", "http://up/x"}, "method": {"GET", "POST"}, "port": {"8080", "8081"}, "file": {"conf/one.conf", "conf/bad.conf"},
 }
+
+// forms are further ones that the generator builds in its own ways.
+var forms = map[string][]string{
+	"server upstream":      {"127.0.0.1:9001", "127.0.0.1:9001 weight=2 max_fails=1", "127.0.0.1:9001 down", "127.0.0.1:9001 backup", "unix:/x fail_timeout=1s", "localhost max_conns=1"},
+	"random upstream":      {"two", "two least_conn"},
+	"zone upstream":        {"z 64k", "z"},
+	"limit_req":            {"zone=lr burst=2 delay=1", "zone=lr burst=1"},
+	"limit_req_zone":       {"$uri zone=n:64k rate=2r/m"},
+	"access_log":           {"logs/a.log lf", "logs/a.log lf gzip=1 buffer=1k flush=1s", "logs/$uri.log lf if=$args", "syslog:server=127.0.0.1 lf"},
+	"error_log":            {"syslog:server=127.0.0.1", "stderr info", "memory:64k debug"},
+	"listen":               {"127.0.0.1:8081 backlog=5 bind", "unix:/cell/s", "[::1]:8081 ipv6only=on", "127.0.0.1:8081 so_keepalive=1s:1s:3"},
+	"proxy_pass":           {"http://up/$1", "http://$host", "http://unix:/x:/y"},
+	"expires":              {"modified 1h", "@1h", "1d1h"},
+	"satisfy":              {"any", "all"},
+	"aio":                  {"on", "threads=default"},
+	"auth_basic_user_file": {"/dev/null"},
+	"keepalive upstream":   {"16"},
+	"split_clients":        {"$uri $a"},
+	"geo":                  {"$uri $a", "$a"},
+	"if":                   {"($uri)", "($uri = x)", "($uri != x)", "(-f $uri)", "(!-d /x)", "($uri ~ ^/a)", "($uri !~* (b))", "(-e", "$uri)", "( $uri )", "($uri =x)", "($uri=x)", "()", "(", "($1)", "($nope)", "(uri)", "($uri ~ ()", "(-x $uri)", "(!-x $uri)", "(-z $uri)", "($uri == x)", "($uri ~)", "($uri x)", "($uri = x y)"},
+	"location":             {"~ ^/a", "~* (b)", "^~ /c", "= /", "@n", "~^/a", "~*x", "=/x", "^~/x", "~ (", "/a/b", "/a", "/A", "= @n", "~", "^~"},
+	"rewrite":              {"^ /x last", "^/(.*)$ /$1? permanent", "^ http://x redirect", "^ $scheme://x", "( /x", "^ /x break"},
+	"return":               {"444", "200 x", "301 /x", "http://x/", "https://$host", "$scheme://x", "600", "200 $uri"},
+	"error_page":           {"404 =200 /x", "404 = @a", "500 502 =301 http://x/", "404 =404 /y", "400 /x$uri"},
+}
