@@ -163,7 +163,7 @@ func PathSlot[T any](at func(*T) **Path) func(cf *Conf, cmd *Directive, conf any
 			p.Level[i] = n
 			p.Len += n + 1
 		}
-		if p.Len > 10+len(levels) {
+		if uint(p.Len) > uint(10+len(levels)) {
 			return Text("invalid value")
 		}
 		q, err := cf.AddPath(p)
@@ -203,9 +203,12 @@ const minZone = 8 * 4096
 // ZoneParam takes apart the parameter zone=NAME:SIZE, which v is, of a zone that is counted in by key
 // (ngx_http_limit_req_zone, ngx_http_limit_conn_zone).
 func (cf *Conf) ZoneParam(v string) (name string, size int64, err error) {
-	name, s, ok := strings.Cut(strings.TrimPrefix(v, "zone="), ":")
+	name = strings.TrimPrefix(v, "zone=")
+	colon := strings.IndexByte(CText(name), ':')
+	ok := colon >= 0
 	if ok {
-		size, ok = ParseSize(s)
+		size, ok = ParseSize(name[colon+1:])
+		name = name[:colon]
 	}
 	if !ok {
 		return "", 0, cf.Emerg(`invalid zone size "%s"`, v)

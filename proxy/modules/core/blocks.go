@@ -177,7 +177,8 @@ func listenOption(cf *module.Conf, opt *http.ConfAddr, a string) error {
 	key, value, _ := strings.Cut(a, "=")
 	number := func(to *int, ok bool, n int) error {
 		opt.Set, opt.Bind = true, true
-		if !ok {
+		n = int(int32(n)) // an int, in which some numbers look like the error of their reader
+		if !ok || n == -1 || n == 0 && key == "backlog" {
 			return cf.Emerg(`invalid %s "%s"`, key, a)
 		}
 		*to = n
@@ -193,7 +194,7 @@ func listenOption(cf *module.Conf, opt *http.ConfAddr, a string) error {
 		return number(&opt.FastOpen, ok, n)
 	case strings.HasPrefix(a, "backlog="):
 		n, ok := module.Atoi(value)
-		return number(&opt.Backlog, ok && n != 0, n)
+		return number(&opt.Backlog, ok, n)
 	case strings.HasPrefix(a, "rcvbuf="):
 		n, ok := module.ParseSize(value)
 		return number(&opt.Rcvbuf, ok, int(n))

@@ -34,7 +34,8 @@ const where = module.HTTPMain | module.HTTPSrv | module.HTTPLoc
 
 type conf struct {
 	from      []inet.CIDR
-	header    string // in lower case; "" unset
+	set       bool
+	header    string // in lower case
 	exact     string // as it was written, for the names that are known
 	recursive int
 }
@@ -43,11 +44,14 @@ func merge(cf *module.Conf, prevAny, confAny any) error {
 	prev, c := prevAny.(*conf), confAny.(*conf)
 	module.MergeSlice(&c.from, prev.from)
 	module.MergeInt(&c.recursive, prev.recursive, 0)
-	if c.exact == "" {
-		c.header, c.exact = prev.header, prev.exact
-		if c.exact == "" {
-			c.exact = "X-Real-IP"
+	if !c.set {
+		c.set, c.exact = prev.set, prev.exact
+		if !c.set {
+			c.set, c.exact = true, "X-Real-IP"
 		}
+	}
+	if c.header == "" { // by itself: "" is a name that is inherited, past a level with a name that is known
+		c.header = prev.header
 	}
 	return nil
 }
@@ -79,13 +83,16 @@ func setFrom(cf *module.Conf, cmd *module.Directive, confAny any) error {
 
 func setHeader(cf *module.Conf, cmd *module.Directive, confAny any) error {
 	c := confAny.(*conf)
-	if c.exact != "" {
+	if c.set {
 		return module.ErrDuplicate
 	}
 	if module.Is(cf.Args[1], "proxy_protocol") {
 		return cf.NotSupported("real_ip_header proxy_protocol")
 	}
-	c.exact, c.header = cf.Args[1], ascii.Lower(cf.Args[1])
+	c.set, c.exact = true, cf.Args[1]
+	if !module.Is(c.exact, "X-Real-IP") && !module.Is(c.exact, "X-Forwarded-For") {
+		c.header = ascii.Lower(c.exact)
+	}
 	return nil
 }
 
