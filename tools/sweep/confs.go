@@ -68,7 +68,11 @@ func (p *plan) configurations(t *grammar.Tables) []conf {
 		out = out[:p.n]
 	}
 	for range p.random {
-		out = append(out, s.combination())
+		c := s.combination()
+		if s.IntN(8) == 0 {
+			c = s.spoil(c)
+		}
+		out = append(out, c)
 	}
 	return out
 }
@@ -318,6 +322,26 @@ func (s *source) levels(list ...grammar.Directive) conf {
 func (s *source) combination() conf {
 	d := one(s, s.list)
 	family := s.list
+	switch s.IntN(5) {
+	case 0:
+		return s.tree()
+	case 1:
+		if list := s.related(one(s, families)); len(list) > 0 {
+			if list[0].In("upstream") {
+				own := s.statement(list[0], s.any(list[0])...)
+				for range 1 + s.IntN(4) {
+					x := one(s, list)
+					own += "\n" + s.statement(x, s.any(x)...)
+				}
+				return in("upstream", own, list[0].Name)
+			}
+			var some []grammar.Directive
+			for range 2 + s.IntN(4) {
+				some = append(some, one(s, list))
+			}
+			return s.levels(some...)
+		}
+	}
 	if s.IntN(4) > 0 {
 		family = nil
 		for _, x := range s.list {
@@ -361,4 +385,90 @@ func (s *source) any(d grammar.Directive) []string {
 		}
 	}
 	return args
+}
+
+// related are the directives of a family that are swept.
+func (s *source) related(family string) (out []grammar.Directive) {
+	context := ""
+	if strings.Contains(family, "least_conn") {
+		context = "upstream"
+	}
+	for _, n := range strings.Fields(family) {
+		for _, d := range s.list {
+			if d.Name == n && (context == "" || d.In(context)) {
+				out = append(out, d)
+			}
+		}
+	}
+	return out
+}
+
+// tree is a configuration of blocks in blocks.
+func (s *source) tree() conf {
+	own := s.nest("http", 0)
+	return conf{about: "blocks", own: "http {" + own + "\n}", text: "events { }\nhttp { " + common + own + "\n}\n"}
+}
+
+// nested are the blocks that may stand in one, with the context that they are.
+var nested = map[string][]string{"http": {"server", "server", "server", "upstream"}, "server": {"location", "location", "location", "if"}, "location": {"location", "location", "if", "limit_except"}}
+
+func (s *source) nest(context string, depth int) string {
+	family := strings.Fields(one(s, families))
+	var fits, close []grammar.Directive
+	for _, d := range s.list {
+		if d.In(context) && !slices.Contains(nested[context], d.Name) {
+			fits = append(fits, d)
+			if slices.Contains(family, d.Name) {
+				close = append(close, d)
+			}
+		}
+	}
+	var b strings.Builder
+	for range s.IntN(3) {
+		list := fits
+		if len(close) > 0 && s.IntN(2) == 0 {
+			list = close
+		}
+		d := one(s, list)
+		args := s.right(d)
+		if s.IntN(8) == 0 && len(args) > 0 {
+			args[s.IntN(len(args))] = s.oddOr(parameters)
+		}
+		b.WriteString("\n" + s.statement(d, args...))
+	}
+	if list := nested[context]; len(list) > 0 && depth < 4 {
+		for range 1 + s.IntN(3) {
+			name := one(s, list)
+			inner, head := name, ""
+			switch name {
+			case "location":
+				head = " " + one(s, forms["location"])
+			case "if":
+				inner, head = "if-in-"+context, " "+one(s, forms["if"][:7])
+			case "limit_except":
+				head = " " + one(s, []string{"GET", "POST", "HEAD PUT"})
+			case "upstream":
+				head = " " + one(s, []string{"u", "up", "v", "127.0.0.1"})
+				b.WriteString("\n" + name + head + " {\nserver 127.0.0.1:9001;" + s.nest(inner, depth+1) + "\n}")
+				continue
+			}
+			b.WriteString("\n" + name + head + " {" + s.nest(inner, depth+1) + "\n}")
+		}
+	}
+	return b.String()
+}
+
+// spoil changes some bytes of a configuration to those that its language is made of.
+func (s *source) spoil(c conf) conf {
+	b := []byte(c.text)
+	for range 1 + s.IntN(3) {
+		at := s.IntN(len(b))
+		n := s.IntN(4) / 2 // most often one byte is taken away, or none
+		put := one(s, []string{"", "", `"`, "'", `\`, ";", "{", "}", "#", "$", "${", " ", "\n", "\r", "\t", "\x00", "\xff", "\ufeff", "}}", ";;", `\\`, `\n`})
+		b = slices.Concat(b[:at], []byte(put), b[min(at+n, len(b)):])
+	}
+	if s.IntN(6) == 0 {
+		b = b[:s.IntN(len(b)+1)]
+	}
+	return conf{about: "spoiled " + c.about, own: string(b), text: string(b)}
 }

@@ -89,3 +89,24 @@ var forms = map[string][]string{
 	"return":               {"444", "200 x", "301 /x", "http://x/", "https://$host", "$scheme://x", "600", "200 $uri"},
 	"error_page":           {"404 =200 /x", "404 = @a", "500 502 =301 http://x/", "404 =404 /y", "400 /x$uri"},
 }
+
+// families are directives that are checked against each other.
+var families = []string{
+	"proxy_buffer_size proxy_buffers proxy_busy_buffers_size proxy_temp_file_write_size proxy_max_temp_file_size proxy_buffering",
+	"root alias try_files index autoindex error_page internal",
+	"proxy_set_header proxy_headers_hash_max_size proxy_headers_hash_bucket_size proxy_hide_header proxy_pass_header proxy_ignore_headers",
+	"types types_hash_max_size types_hash_bucket_size default_type gzip_types sub_filter_types charset_types addition_types",
+	"map map_hash_max_size map_hash_bucket_size geo split_clients set variables_hash_max_size variables_hash_bucket_size",
+	"server_name server_names_hash_max_size server_names_hash_bucket_size listen",
+	"log_format access_log open_log_file_cache error_log rewrite_log",
+	"limit_req limit_req_zone limit_req_status limit_conn limit_conn_zone limit_conn_status",
+	"server hash ip_hash least_conn random keepalive keepalive_requests keepalive_time keepalive_timeout zone",
+	"proxy_pass proxy_store proxy_redirect proxy_cookie_path proxy_cookie_domain proxy_cookie_flags proxy_bind proxy_method proxy_set_body proxy_http_version",
+	"gzip gzip_buffers gzip_comp_level gzip_window gzip_hash gzip_types gzip_disable gzip_proxied gunzip gunzip_buffers gzip_static",
+	"charset charset_map source_charset override_charset charset_types",
+	"client_body_temp_path proxy_temp_path client_body_buffer_size client_max_body_size client_body_in_file_only",
+	"open_file_cache open_file_cache_valid open_file_cache_min_uses open_file_cache_errors disable_symlinks aio thread_pool directio sendfile output_buffers postpone_output",
+	"satisfy allow deny auth_basic auth_basic_user_file valid_referers referer_hash_max_size referer_hash_bucket_size set_real_ip_from real_ip_header",
+	"client_header_buffer_size large_client_header_buffers connection_pool_size request_pool_size client_header_timeout keepalive_timeout keepalive_disable resolver resolver_timeout",
+	"rewrite return break set if error_page try_files secure_link secure_link_md5 secure_link_secret mirror slice stub_status empty_gif random_index",
+}
