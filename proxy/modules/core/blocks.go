@@ -251,17 +251,15 @@ func keepalive(opt *http.ConfAddr, v string) bool {
 			continue
 		}
 		n, ok := module.ParseTime(s, true)
-		if !ok {
+		if opt.KeepaliveOpts[1+i] = int(int32(n)); !ok || int32(n) == -1 {
 			return false
 		}
-		opt.KeepaliveOpts[1+i] = int(n)
 	}
 	if count != "" {
 		n, ok := module.Atoi(count)
-		if !ok {
+		if opt.KeepaliveOpts[3] = int(int32(n)); !ok || int32(n) == -1 {
 			return false
 		}
-		opt.KeepaliveOpts[3] = n
 	}
 	if opt.KeepaliveOpts[1] == 0 && opt.KeepaliveOpts[2] == 0 && opt.KeepaliveOpts[3] == 0 {
 		return false
