@@ -319,20 +319,11 @@ func TestManyDials(t *testing.T) {
 	})
 }
 
-// Two cells are apart: both listen on the same address.
 // Connections that are over are forgotten between runs: every look at the sockets goes over them, and the kernel keeps
 // only so many.
 func TestResetForgetsClosedConnections(t *testing.T) {
 	c := open(t, "local", engine.Options{})
-	waiting := func() string {
-		text, err := engine.ReadProc(c, "1/net/sockstat")
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, rest, _ := strings.Cut(string(text), " tw ")
-		n, _, _ := strings.Cut(rest, " ")
-		return n
-	}
+	waiting := func() string { return waiting(t, c) }
 	s := start(t, c, "server { listen 127.0.0.1:8080; return 200 hello; }")
 	for range 20 {
 		get(t, c, "127.0.0.1:8080", "/")
@@ -347,6 +338,61 @@ func TestResetForgetsClosedConnections(t *testing.T) {
 	}
 }
 
+// waiting counts the connections of a cell that have no socket any more.
+func waiting(t *testing.T, c engine.Cell) string {
+	t.Helper()
+	text, err := engine.ReadProc(c, "1/net/sockstat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), " tw ")
+	n, _, _ := strings.Cut(rest, " ")
+	return n
+}
+
+// While a server runs, a connection is forgotten at its rest when both ends are over, and not when one is: what the
+// server says to the end that has gone is answered.
+func TestRestForgetsWhatIsOver(t *testing.T) {
+	c := open(t, engine.Local, engine.Options{})
+	origin, err := c.Listen(t.Context(), "127.0.0.1:9000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(origin)
+	s := start(t, c, `server { listen 127.0.0.1:8080; return 200 hello; }
+		server { listen 127.0.0.1:8081; location / { proxy_ignore_client_abort on; proxy_pass http://127.0.0.1:9000; } }`)
+	fds, err := c.Dial(t.Context(), "127.0.0.1:8081", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := unix.Write(fds[0], []byte("GET / HTTP/1.0\r\n\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	unix.Close(fds[0])
+	for range 20 {
+		get(t, c, "127.0.0.1:8080", "/")
+	}
+	eventually(t, "connections of which both ends are over", func() bool { return len(waiting(t, c)) > 1 })
+	look := func() bool {
+		r, err := c.Probe(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Asleep
+	}
+	eventually(t, "one connection that is half open", func() bool { look(); return waiting(t, c) == "1" })
+	for rests := 0; rests < 20; {
+		if look() {
+			rests++
+		}
+	}
+	if n := waiting(t, c); n != "1" {
+		t.Errorf("%s connections without a socket are left, want the one that the server has open", n)
+	}
+	stop(t, s)
+}
+
+// Two cells are apart: both listen on the same address.
 func TestCellsAreApart(t *testing.T) {
 	a, b := open(t, engine.Local, engine.Options{}), open(t, engine.Local, engine.Options{})
 	start(t, a, "server { listen 127.0.0.1:8080; return 200 a; }")

@@ -52,6 +52,7 @@ func (p *Player) PlayLanes(ctx context.Context, lanes []Lane) error {
 		p.played, p.record.Late = true, false
 	}
 	p.record.LateLanes = nil
+	p.crowd = len(lanes) > 1
 	for i, l := range lanes {
 		for _, o := range p.origins {
 			o.lane = -1
@@ -87,7 +88,7 @@ func (p *Player) PlayLanes(ctx context.Context, lanes []Lane) error {
 				turn = append(turn, all[i])
 			}
 		}
-		if err := p.schedule(ctx, turn, len(lanes) > 1); err != nil {
+		if err := p.schedule(ctx, turn, p.crowd); err != nil {
 			return err
 		}
 	}
@@ -100,9 +101,9 @@ func (p *Player) PlayLanes(ctx context.Context, lanes []Lane) error {
 	return nil
 }
 
-// alone waits for g outside any script.
-func (p *Player) alone(ctx context.Context, g goal) error {
-	return p.schedule(ctx, []*lane{{timed: true, script: func(*lane) error { return p.wait(nil, g) }}}, false)
+// alone waits for g outside any script, with whole looks at the server unless many.
+func (p *Player) alone(ctx context.Context, g goal, many bool) error {
+	return p.schedule(ctx, []*lane{{timed: true, script: func(*lane) error { return p.wait(nil, g) }}}, many)
 }
 
 // wait hands control to the scheduler until g is met, or nothing more will

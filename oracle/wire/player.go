@@ -74,6 +74,7 @@ type Player struct {
 	origins []*origin
 	cur     *lane   // the lane whose script runs now
 	many    bool    // more than one lane plays
+	crowd   bool    // more than one lane has been played
 	played  bool    // clients have been played
 	live    []*conn // origins' open connections, in accept order
 	record  Record
@@ -240,13 +241,13 @@ func (p *Player) drop(c *conn, end observe.End, reset bool) {
 
 // Pause waits d while origins are served.
 func (p *Player) Pause(ctx context.Context, d time.Duration) error {
-	return p.alone(ctx, goal{kind: forTime, until: p.now().Add(d)})
+	return p.alone(ctx, goal{kind: forTime, until: p.now().Add(d)}, false)
 }
 
 // Settle waits until the server rests, with nothing more to come but by a timer
 // and no origin's script with steps due. It returns what the kernel said last.
 func (p *Player) Settle(ctx context.Context) (engine.Rest, error) {
-	err := p.alone(ctx, goal{kind: forSilence})
+	err := p.alone(ctx, goal{kind: forSilence}, false)
 	return p.last, err
 }
 
@@ -256,7 +257,7 @@ func (p *Player) Open() int { return len(p.live) }
 // Finish settles, closes every connection that is left, and returns what was
 // recorded. An origin's connection that the server has left open is recorded so.
 func (p *Player) Finish(ctx context.Context) (Record, error) {
-	if err := p.alone(ctx, goal{kind: forFinish}); err != nil {
+	if err := p.alone(ctx, goal{kind: forFinish}, false); err != nil {
 		return Record{}, fmt.Errorf("play: rest at the end: %w", err)
 	}
 	rest := p.last
@@ -295,7 +296,7 @@ func (p *Player) leave(ctx context.Context) error {
 				}
 				return first || c.fd < 0
 			})
-			if err := p.alone(ctx, goal{kind: forSilence}); err != nil {
+			if err := p.alone(ctx, goal{kind: forSilence}, p.crowd); err != nil {
 				return err
 			}
 		}

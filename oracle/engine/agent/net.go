@@ -15,11 +15,15 @@ import (
 // namespace that the agent was started in has already no way out; a second one is
 // entered because only then can it have a small table of connections, which
 // makes asking for all sockets (sock_diag) cost microseconds, not a walk over the
-// machine's table.
+// machine's table. A dump takes a lock for every row of the table that holds anything; how many
+// connections that are over are kept (TIME-WAIT) would follow from the table's size, and is set by itself.
 func (a *agent) buildNet() error {
-	if err := os.WriteFile("/proc/sys/net/ipv4/tcp_child_ehash_entries", []byte("1024"), 0); err == nil {
+	if err := os.WriteFile("/proc/sys/net/ipv4/tcp_child_ehash_entries", []byte("64"), 0); err == nil {
 		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 			return fmt.Errorf("unshare network: %w", err)
+		}
+		if err := os.WriteFile("/proc/sys/net/ipv4/tcp_max_tw_buckets", []byte("512"), 0); err != nil {
+			return fmt.Errorf("keep connections that are over: %w", err)
 		}
 	}
 	if err := linkUp("lo"); err != nil {

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"net/netip"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -33,6 +32,9 @@ const (
 	freezeLimit = time.Second // for all processes to stand still
 	maxOutputs  = 8 << 20     // bytes of a command's output that are handed out
 )
+
+// freezeStep is the pause between two looks at processes that are to stand still.
+var freezeStep = unix.NsecToTimespec(int64(10 * time.Microsecond))
 
 // environment is what every server sees, the same in every kind of cell. The C library is asked for large
 // pages: nginx takes memory for every block of its configuration, and 8 of 10 of the page faults, a third of the time
@@ -239,11 +241,11 @@ func (a *agent) killRest() (left []string, err error) {
 
 // freeze stops every process of the cell but the agent's own, and returns when none of them runs, or lets
 // them go on. A server notices nothing but that its waits are interrupted. After an error they go on.
-func freeze(on bool) error {
+func (a *agent) freeze(on bool) error {
 	if !on {
 		return thaw()
 	}
-	if err := standStill(); err != nil {
+	if err := a.standStill(); err != nil {
 		return fmt.Errorf("freeze: %w", errors.Join(err, thaw()))
 	}
 	return nil
@@ -256,33 +258,21 @@ func thaw() error {
 	return nil
 }
 
-func standStill() error {
+func (a *agent) standStill() error {
 	if err := unix.Kill(-1, unix.SIGSTOP); err != nil && err != unix.ESRCH {
 		return err
 	}
 	for end := time.Now().Add(freezeLimit); ; {
-		pids, err := others()
-		if err != nil {
+		stopped, err := a.prober.Stopped()
+		if err != nil || stopped {
 			return err
 		}
-		if !slices.ContainsFunc(pids, runs) {
-			return nil
-		}
 		if time.Now().After(end) {
-			return fmt.Errorf("%v do not stop", pids)
+			return fmt.Errorf("%s does not stop", a.prober.Describe())
 		}
+		// The processor may be the one that a process needs to stop.
+		_ = unix.Nanosleep(&freezeStep, nil) // time.Sleep would hand this thread's work to others
 	}
-}
-
-// runs tells whether a process neither stands still nor has ended.
-func runs(pid int) bool {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return false
-	}
-	// The name, in parentheses, may hold anything.
-	i := bytes.LastIndexByte(b, ')')
-	return i+2 < len(b) && !bytes.ContainsAny(b[i+2:i+3], "TtZX")
 }
 
 // others lists the processes of the cell but the agent's own.

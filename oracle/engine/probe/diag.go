@@ -157,35 +157,88 @@ func (p *Prober) unix(each func(*socket)) error {
 const destroyMost = 128
 
 // Forget ends the connections that are over and that the kernel keeps for a minute still (TIME-WAIT, RFC 9293 section
-// 3.6). It is for between two runs: every dump goes over them, and a cell may hold half as many as its table has places; from
-// then on, ends of connections would be answered otherwise. Where the system does not allow it, they stay.
-func (p *Prober) Forget() error {
-	var ids [][]byte
-	if err := p.rows(1<<tcpTimeWait|1<<tcpFinWait2, false, func(m []byte) {
-		ids = append(ids, append([]byte{m[0]}, m[sockIDAt:sockIDAt+sockIDLen]...))
+// 3.6), and those of which one end is (FIN-WAIT-2 without a socket). It is for between two runs: every dump goes over
+// them, and a cell may hold half as many as its table has places; from then on, ends of connections would be
+// answered otherwise. Where the system does not allow it, they stay.
+func (p *Prober) Forget() error { return p.forgetOver(1<<tcpTimeWait | 1<<tcpFinWait2) }
+
+// forgetEvery is how many looks at the queues go by until what is over meanwhile is forgotten: a crowd ends some fifty
+// connections at a rest, and a dump goes over each of them as over one that is open.
+const forgetEvery = 8
+
+// forgetBoth ends, now and then, the connections of which both ends are over, while a server is at rest. No packet is on
+// its way, so the last acknowledgement has come and nothing can be answered otherwise.
+func (p *Prober) forgetBoth() error {
+	if p.looks++; p.looks%forgetEvery != 0 {
+		return nil
+	}
+	return p.forgetOver(1 << tcpTimeWait)
+}
+
+// forgetOver ends the connections in some of the states of those that are over.
+func (p *Prober) forgetOver(states uint32) error {
+	if p.keeps {
+		return nil
+	}
+	var ids [][1 + sockIDLen]byte
+	if err := p.rows(states, false, func(m []byte) {
+		id := [1 + sockIDLen]byte{m[0]}
+		copy(id[1:], m[sockIDAt:])
+		ids = append(ids, id)
 	}); err != nil {
 		return err
 	}
 	const size = nlmsgHdrLen + 8 + sockIDLen
-	for len(ids) > 0 {
+	for len(ids) > 0 && !p.keeps {
 		n := min(len(ids), destroyMost)
 		req := make([]byte, n*size)
-		p.seq++
 		for i, id := range ids[:n] {
 			b := req[i*size:]
+			p.seq++
 			binary.NativeEndian.PutUint32(b[0:], size)
 			binary.NativeEndian.PutUint16(b[4:], sockDestroy)
-			binary.NativeEndian.PutUint16(b[6:], unix.NLM_F_REQUEST) // refusals come back under this number, and are left unread
+			binary.NativeEndian.PutUint16(b[6:], unix.NLM_F_REQUEST)
 			binary.NativeEndian.PutUint32(b[8:], p.seq)
 			b[nlmsgHdrLen], b[nlmsgHdrLen+1] = id[0], unix.IPPROTO_TCP
 			copy(b[nlmsgHdrLen+8:size], id[1:])
 		}
-		ids = ids[n:]
+		// The last one is answered in any case. A refusal of another comes before; one that is gone by itself is none.
+		binary.NativeEndian.PutUint16(req[(n-1)*size+6:], unix.NLM_F_REQUEST|unix.NLM_F_ACK)
 		if err := retry(func() error { _, err := unix.Write(p.diag, req); return err }); err != nil {
 			return fmt.Errorf("sock_diag: write: %w", err)
 		}
+		if err := p.answered(); err != nil {
+			return err
+		}
+		ids = ids[n:]
 	}
 	return nil
+}
+
+// answered reads up to the answer to the last message, and notes whether the system allows what was asked for.
+func (p *Prober) answered() error {
+	for {
+		var n int
+		if err := retry(func() (err error) { n, err = unix.Read(p.diag, p.buf); return }); err != nil {
+			return fmt.Errorf("sock_diag: read: %w", err)
+		}
+		for b := p.buf[:n]; len(b) >= nlmsgHdrLen; {
+			size := int(binary.NativeEndian.Uint32(b))
+			if size < nlmsgHdrLen || size > len(b) {
+				return errors.New("sock_diag: message is cut off")
+			}
+			if binary.NativeEndian.Uint16(b[4:]) == unix.NLMSG_ERROR && size >= nlmsgHdrLen+4 {
+				switch unix.Errno(-int32(binary.NativeEndian.Uint32(b[nlmsgHdrLen:]))) {
+				case unix.EPERM, unix.EACCES, unix.EOPNOTSUPP:
+					p.keeps = true
+				}
+				if binary.NativeEndian.Uint32(b[8:]) == p.seq {
+					return nil
+				}
+			}
+			b = b[min(align4(size), len(b)):]
+		}
+	}
 }
 
 // dump sends a dump request and calls each for every message.

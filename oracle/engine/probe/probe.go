@@ -35,6 +35,8 @@ type Prober struct {
 	seq        uint32
 	stale      bool // a process or thread has ended since procs was listed
 	unnamed    bool // since the last Rest no Unix socket has a name, the server's or the oracle's
+	looks      int  // at queues
+	keeps      bool // the system does not let connections that are over be forgotten
 	busy       busy
 	doze       *Rest // what Doze has seen of the threads; nil when that says nothing any more
 }
@@ -168,7 +170,9 @@ func (p *Prober) look(master int, mine Mine, full bool) (Rest, error) {
 	if err := p.queues(&r, mine, full); err != nil {
 		return r, err
 	}
-	r.Asleep, err = p.still()
+	if r.Asleep, err = p.still(); err == nil && r.Asleep {
+		err = p.forgetBoth()
+	}
 	return r, err
 }
 
@@ -307,7 +311,7 @@ func (p *Prober) forget(q *process) error {
 // delivered tells whether no packet waits in a processor's backlog. It counts the
 // whole machine's: a busy neighbour makes it false for a moment, never true.
 func (p *Prober) delivered() (bool, error) {
-	n, err := unix.Pread(p.softnet, p.buf, 0)
+	n, err := read(p.softnet, p.buf)
 	if err != nil {
 		return false, fmt.Errorf("read softnet_stat: %w", err)
 	}

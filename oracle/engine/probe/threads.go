@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -193,13 +194,23 @@ func (p *Prober) refresh(q *process, force bool) error {
 	}
 }
 
+// read reads a file of the kernel's from its beginning. A look reads twenty and more, a microsecond each, and none waits
+// for anything: Go's scheduler is not told, as it would be of a call that may block.
+func read(fd int, b []byte) (int, error) {
+	n, _, errno := unix.RawSyscall6(unix.SYS_PREAD64, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), 0, 0, 0)
+	if errno != 0 {
+		return -1, errno
+	}
+	return int(n), nil
+}
+
 // turns is how often the thread was given a processor. It stays the same exactly
 // as long as the thread does not run. Without schedstat it is 0.
 func (p *Prober) turns(t *thread) (uint64, error) {
 	if t.sched < 0 {
 		return 0, nil
 	}
-	n, err := unix.Pread(t.sched, p.small[:], 0)
+	n, err := read(t.sched, p.small[:])
 	if err != nil {
 		return 0, err
 	}
@@ -216,12 +227,47 @@ func (p *Prober) turns(t *thread) (uint64, error) {
 // in its system call, as /proc/PID/syscall has it, until its own processor has heard of it (TASK_WAKING in the kernel's
 // try_to_wake_up), which on a virtual machine can take a while; /proc/PID/stat counts it as running.
 func (p *Prober) woken(t *thread) (bool, error) {
-	n, err := unix.Pread(t.stat, p.small[:], 0)
+	n, err := read(t.stat, p.small[:])
 	if err != nil {
 		return false, err
 	}
-	i := bytes.LastIndex(p.small[:n], []byte(") "))
-	return i >= 0 && i+2 < n && p.small[i+2] == 'R', nil
+	return stateIn(p.small[:n]) == 'R', nil
+}
+
+// Stopped tells whether no thread of any process runs or could: each stands still (SIGSTOP) or has ended.
+func (p *Prober) Stopped() (bool, error) {
+	if err := p.list(); err != nil {
+		return false, err
+	}
+	for _, q := range p.procs {
+		if err := p.refresh(q, false); gone(err) {
+			p.stale = true
+			continue
+		} else if err != nil {
+			return false, err
+		}
+		for i := range q.threads {
+			n, err := read(q.threads[i].stat, p.small[:])
+			if gone(err) { // whether another one has come in its place is seen by the next look
+				return false, p.forget(q)
+			}
+			if err != nil {
+				return false, fmt.Errorf("thread %d: read stat: %w", q.threads[i].tid, err)
+			}
+			if s := stateIn(p.small[:n]); !bytes.ContainsAny([]byte{s}, "TtZX") {
+				return false, nil
+			}
+		}
+	}
+	return true, nil
+}
+
+// stateIn is the letter of a thread's state in its stat, 0 without one. The name before it, in parentheses, may hold anything.
+func stateIn(stat []byte) byte {
+	if i := bytes.LastIndex(stat, []byte(") ")); i >= 0 && i+2 < len(stat) {
+		return stat[i+2]
+	}
+	return 0
 }
 
 // sleep is what a thread does.
@@ -238,7 +284,7 @@ const (
 // sleeps (proc(5), /proc/PID/syscall), or "running".
 func (p *Prober) state(t *thread) (sleep, error) {
 	t.timer = -1
-	n, err := unix.Pread(t.call, p.small[:], 0)
+	n, err := read(t.call, p.small[:])
 	switch {
 	case gone(err):
 		return vanished, nil
@@ -336,7 +382,7 @@ func (p *Prober) Describe() string {
 		fmt.Fprintf(&b, "process %d:", pid)
 		for i := range q.threads {
 			t := &q.threads[i]
-			n, err := unix.Pread(t.call, p.small[:], 0)
+			n, err := read(t.call, p.small[:])
 			switch what, _, _ := strings.Cut(strings.TrimSpace(string(p.small[:max(n, 0)])), " "); {
 			case err != nil || what == "":
 				fmt.Fprintf(&b, " thread %d has ended,", t.tid)
