@@ -255,6 +255,9 @@ func (b *Batch) Sheet() *Sheet {
 	return s
 }
 
+// Unit is the text of the unit in a slot.
+func (s *Sheet) Unit(slot int) []byte { return s.units[slot] }
+
 // Conf is the nginx.conf of the units in some slots, which they keep; of all of them when none is named.
 func (s *Sheet) Conf(slots ...int) []byte {
 	var text bytes.Buffer

@@ -1,8 +1,10 @@
 package campaign
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -138,9 +140,10 @@ func (s *sieving) bad(ctx context.Context, slots []int) (at int, err error) {
 			return at, nil
 		}
 	}
+	likely := s.likely(slots, text)
 	good, bad := 0, len(slots) // the first good load, the first bad do not
 	for good+1 < bad {
-		mid := (good + bad) / 2
+		mid := middle(good, bad, likely)
 		ok, _, _, err := s.loads(ctx, slots[:mid])
 		if err != nil {
 			return 0, err
@@ -152,4 +155,38 @@ func (s *sieving) bad(ctx context.Context, slots []int) (at int, err error) {
 		}
 	}
 	return bad - 1, nil
+}
+
+// quoted are the names of directives in a diagnosis.
+var quoted = regexp.MustCompile(`"([a-z_]+)"`)
+
+// likely are the numbers of units, in order, in front of and behind which those end that mention most of what a
+// diagnosis does.
+func (s *sieving) likely(slots []int, text string) (ends []int) {
+	most := 1
+	for i, slot := range slots {
+		n := 0
+		for _, m := range quoted.FindAllStringSubmatch(lastEmerg(text), -1) {
+			if bytes.Contains(s.sheet.Unit(slot), []byte(m[1])) {
+				n++
+			}
+		}
+		if n > most {
+			most, ends = n, nil
+		}
+		if n == most {
+			ends = append(ends, i, i+1)
+		}
+	}
+	return slices.Compact(ends)
+}
+
+// middle is the number of units that is tried next between two others: the middle one of those that are likely.
+func middle(good, bad int, likely []int) int {
+	from, _ := slices.BinarySearch(likely, good+1)
+	to, _ := slices.BinarySearch(likely, bad)
+	if from == to {
+		return (good + bad) / 2
+	}
+	return likely[(from+to)/2]
 }

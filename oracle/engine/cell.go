@@ -290,6 +290,19 @@ func (c *cell) Asleep(ctx context.Context) (bool, error) {
 	return asleep, nil
 }
 
+// FDs counts the descriptors that the server has open at this moment: one figure of Probe's.
+func (c *cell) FDs(ctx context.Context) (int, error) {
+	if c.remote {
+		r, err := c.Probe(ctx)
+		return r.FDs, err
+	}
+	n, err := c.prober.FDs()
+	if err != nil {
+		return 0, fmt.Errorf("cell %s: count its descriptors: %w", c.info.Target, err)
+	}
+	return n, nil
+}
+
 // Freeze stops all processes of the server, or lets them go on. It obeys no context: a server that stands
 // still goes on again, whatever has ended meanwhile; the agent bounds the time.
 func (c *cell) Freeze(on bool) error {

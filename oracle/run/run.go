@@ -371,17 +371,25 @@ func (r *Running) lastEnds(ctx context.Context) error {
 	if r.srv == nil {
 		return nil
 	}
-	for range endsTries {
+	for tries := 0; tries < endsTries; {
 		rest, err := r.player.Settle(ctx)
-		if err != nil || !rest.Alive || !rest.Asleep || rest.FDs <= r.o.Process.FDBefore+r.player.Open() {
+		if err != nil || !rest.Alive || !rest.Asleep || !r.holds(rest.FDs) {
 			return err
 		}
-		if err := r.player.Pause(ctx, endsApart); err != nil {
-			return err
+		for held := rest.FDs; tries < endsTries && r.holds(held); tries++ {
+			if err := r.player.Pause(ctx, endsApart); err != nil {
+				return err
+			}
+			if held, err = r.player.Held(ctx); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
+
+// holds tells whether so many descriptors are more than the server had before its clients, and has for origins.
+func (r *Running) holds(fds int) bool { return fds > r.o.Process.FDBefore+r.player.Open() }
 
 // stderr are the entries that went to standard error once the server ran.
 func (r *Running) stderr() []observe.LogEntry {

@@ -33,6 +33,11 @@ type sleeper interface {
 	Asleep(ctx context.Context) (bool, error)
 }
 
+// holder is what a cell may have besides: a look at the number of the server's descriptors alone.
+type holder interface {
+	FDs(ctx context.Context) (int, error)
+}
+
 // freezer is what a cell may have besides: the server stands still while something is done that it
 // could otherwise see half of.
 type freezer interface {
@@ -253,6 +258,15 @@ func (p *Player) Settle(ctx context.Context) (engine.Rest, error) {
 
 // Open counts the origins' connections that are open.
 func (p *Player) Open() int { return len(p.live) }
+
+// Held counts the descriptors that the server has open now, at rest or not.
+func (p *Player) Held(ctx context.Context) (int, error) {
+	if h, ok := p.cell.(holder); ok {
+		return h.FDs(ctx)
+	}
+	r, err := p.cell.Probe(ctx)
+	return r.FDs, err
+}
 
 // Finish settles, closes every connection that is left, and returns what was
 // recorded. An origin's connection that the server has left open is recorded so.

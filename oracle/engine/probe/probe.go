@@ -34,7 +34,6 @@ type Prober struct {
 	row        socket
 	seq        uint32
 	stale      bool // a process or thread has ended since procs was listed
-	unnamed    bool // since the last Rest no Unix socket has a name, the server's or the oracle's
 	looks      int  // at queues
 	keeps      bool // the system does not let connections that are over be forgotten
 	busy       busy
@@ -99,7 +98,8 @@ func (p *Prober) Rest(master int, mine Mine) (Rest, error) {
 // Glance is Rest for a caller who looks again and again while no process comes or goes: it
 // counts no descriptors, and connections that wait to be accepted count as nothing. A server that
 // sleeps with one waiting will not accept it before a timer of its own ends, which the threads tell. Unix sockets
-// are asked for only if the last Rest has seen one with a name: without, there is none to connect to.
+// are not asked for: what is written to one is the reader's, and the reader is woken, before the write has returned
+// (unix_stream_sendmsg in the kernel), so that nothing is on its way while everybody sleeps.
 //
 // Behind a Doze it goes on from there: nothing of the server has run since.
 func (p *Prober) Glance(master int, mine Mine) (Rest, error) {
@@ -135,6 +135,22 @@ func (p *Prober) threads(master int, r *Rest, list bool) (asleep bool, err error
 	return p.sweep(r)
 }
 
+// FDs counts the descriptors that all processes have open now, and looks at nothing else.
+func (p *Prober) FDs() (int, error) {
+	if err := p.list(); err != nil {
+		return 0, err
+	}
+	sum := 0
+	for _, q := range p.procs {
+		n, err := p.fds(q)
+		if err != nil && !gone(err) {
+			return 0, err
+		}
+		sum += n
+	}
+	return sum, nil
+}
+
 func (p *Prober) look(master int, mine Mine, full bool) (Rest, error) {
 	var r Rest
 	asleep := true
@@ -143,7 +159,7 @@ func (p *Prober) look(master int, mine Mine, full bool) (Rest, error) {
 		r, p.doze = *p.doze, nil
 		r.Asleep = false
 	} else {
-		p.doze, p.unnamed = nil, p.unnamed && !full
+		p.doze = nil
 		if asleep, err = p.threads(master, &r, full); err != nil {
 			return r, err
 		}
@@ -326,7 +342,7 @@ func (p *Prober) delivered() (bool, error) {
 	return true, nil
 }
 
-// queues adds up what waits in the server's sockets, and in the oracle's own; in those that listen only
+// queues adds up what waits in the server's sockets, and in the oracle's own; in those that listen, and in Unix sockets, only
 // if they are asked for. How much of what a socket holds has been sent is asked only where one holds
 // anything: it makes the kernel's answer several times dearer.
 func (p *Prober) queues(r *Rest, mine Mine, listeners bool) error {
@@ -379,18 +395,14 @@ func (p *Prober) queues(r *Rest, mine Mine, listeners bool) error {
 			}
 		}
 	}
-	if !listeners && p.unnamed {
+	if !listeners {
 		return nil
 	}
-	named := len(mine.Paths) > 0
-	err := p.unix(func(s *socket) {
-		named = named || s.name != ""
+	return p.unix(func(s *socket) {
 		if !mine.Inodes[s.inode] && !mine.Paths[s.name] {
 			r.RecvQ += s.recv // of a listener: connections not accepted yet
 		}
 	})
-	p.unnamed = err == nil && !named
-	return err
 }
 
 // ends are a connection's two ends, as one of them sees them.
