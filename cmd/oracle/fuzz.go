@@ -58,7 +58,7 @@ same command goes on where it was.`,
 	f.DurationVar(&fo.Duration, "duration", time.Minute, "how long to start new batches (0: until --cases or a signal)")
 	f.Uint64Var(&fo.Seed, "seed", 0, "seed; 0: the one of --dir, or the clock's")
 	f.Uint64Var(&fo.Cases, "cases", 0, "batches to run (0: no bound)")
-	f.IntVar(&fo.Jobs, "jobs", 2, "pairs of cells that run at the same time")
+	f.IntVar(&fo.Jobs, "jobs", 4, "pairs of cells that run at the same time")
 	f.IntVar(&fo.Units, "units", 100, "generated server groups in one batch")
 	f.IntVar(&fo.Wrong, "wrong", 8, "wrong configurations beside each batch")
 	f.StringVar(&fo.Dir, "dir", "", "the campaign's state (default: campaign/CANDIDATE)")
@@ -78,7 +78,7 @@ same command goes on where it was.`,
 // each core only wait for each other.
 const maxJobs = 64
 
-// A campaign of two jobs needs 150 MB; at memoryMost something has gone wrong that the kernel would end less kindly.
+// A campaign of four jobs needs 600 MB; at memoryMost something has gone wrong that the kernel would end less kindly.
 const memoryMost = 4 << 30
 
 func fuzz(cmd *cobra.Command, o *fuzzOptions) error {
