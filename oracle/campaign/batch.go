@@ -103,7 +103,10 @@ func (c *Campaign) runBatch(ctx context.Context, rig *cells, g *gen.Generator, n
 			s.stages("candidate", cand)
 		})
 		if m := notSupported.FindStringSubmatch(diagnostics(cand)); m != nil && notSupported.FindString(diagnostics(ref)) == "" {
-			b = c.refused(b, m[1])
+			// It may refuse more, which is cheaper to find by trying.
+			if b, err = c.sieveRefused(ctx, rig, c.refused(b, m[1])); broken(ctx, err) != nil {
+				return err
+			}
 			continue
 		}
 		text := diagnostics(ref)

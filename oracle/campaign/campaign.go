@@ -83,6 +83,7 @@ type Campaign struct {
 	pending     []*pendingCase
 	cores       map[string]int // findings and pending cases of this campaign, by core
 	catalog     *catalog.Catalog
+	taken       int       // batches in a row of which the candidate has refused nothing
 	saved       time.Time // when a batch saved the state last
 	stop        func()    // ends the campaign
 	interrupted bool      // by who called Run

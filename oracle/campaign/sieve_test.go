@@ -18,6 +18,7 @@ import (
 type picky struct {
 	engine.Cell
 	word   string
+	says   string // of it, when it does not say where it is
 	places bool
 	conf   []byte
 	runs   int
@@ -36,7 +37,7 @@ func (p *picky) Command(context.Context, ...string) (engine.Output, error) {
 	out := engine.Output{Exit: engine.Exit{Exited: true}}
 	if bad {
 		out.Exit.Code = 1
-		out.Stderr = []byte("nginx: [emerg] cannot\n")
+		out.Stderr = fmt.Appendf(nil, "nginx: [warn] %q is old\nnginx: [emerg] cannot %s\n", "good", p.says)
 		if p.places {
 			out.Stderr = fmt.Appendf(nil, "nginx: [emerg] cannot in /cell/nginx.conf:%d\n", 1+bytes.Count(before, []byte("\n")))
 		}
@@ -80,6 +81,61 @@ func TestSieveFindsTheBadOne(t *testing.T) {
 			}
 		}
 	}
+}
+
+// What a diagnosis mentions is looked for first, and the unit is found as well where it mentions nothing of it.
+func TestSieveLooksWhereTheDiagnosisPoints(t *testing.T) {
+	const n = 64
+	for _, bad := range []int{0, 17, 40, 41, n - 1} {
+		for _, points := range []bool{true, false} {
+			b := &gen.Batch{}
+			for i := range n {
+				body := []*conftree.Node{{Words: []string{"good"}}}
+				if i == 40 || points && i == bad {
+					body = append(body, &conftree.Node{Words: []string{"buffers_size"}})
+				}
+				if i == bad {
+					body = append(body, &conftree.Node{Words: []string{"unloadable"}})
+				}
+				b.Units = append(b.Units, &gen.Unit{Body: body})
+			}
+			cell := &picky{word: "unloadable", says: `the "buffers_size" and the "pool_size" do not fit`}
+			var slots []int
+			for i := range n {
+				slots = append(slots, i)
+			}
+			at, err := (&sieving{cell: cell, sheet: b.Sheet()}).bad(context.Background(), slots)
+			if err != nil || at != bad {
+				t.Errorf("points %v: got unit %d, %v, want %d", points, at, err, bad)
+			}
+			if most := 1 + 3; points && cell.runs > most {
+				t.Errorf("unit %d: %d runs, want %d at most", bad, cell.runs, most)
+			}
+		}
+	}
+}
+
+// A candidate that has taken some batches as they are is not asked before it plays the next one, until it refuses something.
+func TestSieveTrustsWhoTakesAll(t *testing.T) {
+	b := &gen.Batch{Units: []*gen.Unit{{Body: []*conftree.Node{{Words: []string{"good"}}}}}}
+	cell := &picky{word: "unloadable"}
+	c, rig := &Campaign{}, &cells{cand: cell}
+	try := func(want int) {
+		t.Helper()
+		cell.runs = 0
+		for range 3 * takenEnough {
+			if left, err := c.sieveRefused(context.Background(), rig, b); err != nil || len(left.Units) != 1 {
+				t.Fatalf("%+v, %v", left, err)
+			}
+		}
+		if cell.runs != want {
+			t.Errorf("%d runs, want %d", cell.runs, want)
+		}
+	}
+	try(takenEnough)
+	try(0)
+	c.refuse("bad")
+	try(takenEnough)
 }
 
 // A sieved batch has the units that load, in their order, and every one of the others is named.

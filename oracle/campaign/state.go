@@ -258,6 +258,7 @@ func (c *Campaign) learned() int {
 func (c *Campaign) refuse(what string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.taken = 0
 	if !slices.Contains(c.state.Refuses, what) {
 		c.state.Refuses = append(c.state.Refuses, what)
 	}

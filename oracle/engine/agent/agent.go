@@ -39,6 +39,7 @@ type agent struct {
 	outputs int // folder for the outputs of processes, out of the server's reach
 	drop    bool
 
+	folders map[string]bool   // while a reset writes: those that are there
 	written map[string]uint64 // inodes of the files that the last reset wrote, by path
 	wrote   unix.Timespec     // when it had: a later change gives a file a change time that is no earlier
 

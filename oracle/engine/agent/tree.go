@@ -41,6 +41,8 @@ func (a *agent) reset(files []proto.File) error {
 		return err
 	}
 	a.written = make(map[string]uint64, len(files))
+	a.folders = map[string]bool{}
+	defer func() { a.folders = nil }() // from now on others may remove them
 	for _, f := range files {
 		if err := a.write(f); err != nil {
 			return fmt.Errorf("reset: %w", err)
@@ -158,7 +160,13 @@ func (a *agent) writeFile(path string, f proto.File) error {
 // parents makes the folders above path, owned by the server's user.
 func (a *agent) parents(path string) error {
 	dir := filepath.Dir(path)
-	if len(dir) <= len(proto.CellDir) || isDir(dir) {
+	if len(dir) <= len(proto.CellDir) || a.folders[dir] {
+		return nil
+	}
+	if a.folders != nil {
+		a.folders[dir] = true
+	}
+	if isDir(dir) {
 		return nil
 	}
 	if err := a.parents(dir); err != nil {
