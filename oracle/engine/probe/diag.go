@@ -249,12 +249,15 @@ func (p *Prober) dump(kind uint16, req []byte, each func([]byte) error) error {
 	binary.NativeEndian.PutUint16(req[6:], unix.NLM_F_REQUEST|unix.NLM_F_DUMP)
 	binary.NativeEndian.PutUint32(req[8:], p.seq)
 	binary.NativeEndian.PutUint32(req[12:], 0)
-	if err := retry(func() error { _, err := unix.Write(p.diag, req); return err }); err != nil {
+	// The kernel answers while it is asked, and while it is read from.
+	if err := retry(func() error { _, err := call(unix.SYS_SENDTO, p.diag, req, 0); return err }); err != nil {
 		return fmt.Errorf("sock_diag: write: %w", err)
 	}
 	for {
-		var n int
-		err := retry(func() (err error) { n, err = unix.Read(p.diag, p.buf); return })
+		n, err := call(unix.SYS_RECVFROM, p.diag, p.buf, unix.MSG_DONTWAIT)
+		if err != nil {
+			err = retry(func() (err error) { n, err = unix.Read(p.diag, p.buf); return })
+		}
 		if err != nil {
 			return fmt.Errorf("sock_diag: read: %w", err)
 		}

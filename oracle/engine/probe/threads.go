@@ -194,10 +194,13 @@ func (p *Prober) refresh(q *process, force bool) error {
 	}
 }
 
-// read reads a file of the kernel's from its beginning. A look reads twenty and more, a microsecond each, and none waits
-// for anything: Go's scheduler is not told, as it would be of a call that may block.
-func read(fd int, b []byte) (int, error) {
-	n, _, errno := unix.RawSyscall6(unix.SYS_PREAD64, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), 0, 0, 0)
+// read reads a file of the kernel's from its beginning.
+func read(fd int, b []byte) (int, error) { return call(unix.SYS_PREAD64, fd, b, 0) }
+
+// call makes a system call that waits for nothing; a look makes twenty and more, a microsecond each. Go's scheduler is
+// not told, as it would be of one that may block.
+func call(nr uintptr, fd int, b []byte, flags int) (int, error) {
+	n, _, errno := unix.RawSyscall6(nr, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)), uintptr(flags), 0, 0)
 	if errno != 0 {
 		return -1, errno
 	}
