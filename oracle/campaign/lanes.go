@@ -23,23 +23,26 @@ import (
 // and nothing else. What differs is run again by itself, in order, before it is a mismatch.
 
 // timed tells for every slot of a batch whether its unit may meet a timer.
-func timed(cs *casefile.Case) func(slot int) bool {
+func timed(cs *casefile.Case) func(slot int) bool { return inUnits(cs, run.Short) }
+
+// inUnits tells for every slot of a batch whether is holds of its unit's configuration, or of what it inherits.
+func inUnits(cs *casefile.Case, is func(conf []byte) bool) func(slot int) bool {
 	conf := cs.File("nginx.conf")
 	if conf == nil {
 		return nil
 	}
 	head, parts := gen.Parts(conf.Data)
-	all := run.Short(head) // of a case that shrinking has taken the marks from: the whole text
+	all := is(head) // of a case that shrinking has taken the marks from: the whole text
 	found := map[int]bool{}
 	for slot, text := range parts {
-		found[slot] = all || run.Short(text)
+		found[slot] = all || is(text)
 	}
 	return func(slot int) bool { return found[slot] || all && len(parts) == 0 }
 }
 
 // lanes makes a batch's options play its units side by side.
 func lanes(cs *casefile.Case, opt run.Options) run.Options {
-	opt.Timed = timed(cs)
+	opt.Timed, opt.Hasty = timed(cs), inUnits(cs, run.Hasty)
 	opt.Lane = func(s casefile.Section) int { return (s.ID - 1) / 100 }
 	opt.Serves = func(addr string) (int, bool) {
 		i := strings.LastIndexByte(addr, ':')
@@ -112,7 +115,7 @@ func byUnit(cs *casefile.Case, o *observe.Observation) *observe.Observation {
 	}
 	n.Errors = slices.Clone(o.Errors)
 	for i, e := range n.Errors {
-		unit := unitOf(e.Text)
+		unit := unitOf(diff.Uncut(e.Text)) // what is cut off hangs on how many digits a process has
 		n.Errors[i].Text = string(count.in(unit, []byte(e.Text)))
 		switch {
 		case unit == nobody:
@@ -166,10 +169,10 @@ func sortLines[T any](lines []T, text func(T) string) {
 	}
 	list := make([]keyed, len(lines))
 	for i, l := range lines {
-		list[i] = keyed{line: l, unit: unitOf(text(l))}
+		t := diff.Uncut(text(l))
+		list[i] = keyed{line: l, unit: unitOf(t)}
 		if list[i].unit == nobody {
 			list[i].unit = gen.MaxUnits
-			t := diff.Uncut(text(l))
 			list[i].shape = withoutNumbers(t)
 			list[i].text = passing.ReplaceAllString(t, "")
 		}

@@ -125,6 +125,20 @@ func TestProcessesNameNoUnit(t *testing.T) {
 	}
 }
 
+// Which unit an entry belongs to does not hang on how much of it is cut off, which is by how many digits a process has.
+func TestCutEntriesKeepTheirUnit(t *testing.T) {
+	for size := 1850; size < 1960; size++ {
+		seen := func(pid string) *observe.Observation {
+			e := "2026/12/01 10:16:04 [error] " + pid + "#" + pid + `: *1 the value of the "$arg_k" key is more than 255 bytes: "` + strings.Repeat("x", size) + `, host: "s0.u34.test"`
+			cut := func(s string) string { return s[:min(len(s), 2047)] }
+			return byUnit(&casefile.Case{}, &observe.Observation{Errors: []observe.LogEntry{{File: "logs/error.log", Level: "error", Text: cut(e)}}})
+		}
+		if r := diff.Compare(seen("9"), seen("12345")); r.Verdict != diff.Agree {
+			t.Fatalf("a value of %d bytes: %v", size, r.Mismatches)
+		}
+	}
+}
+
 // The same files in several logs of a unit are numbered alike, however often it is done.
 func TestNumbersOfSeveralLogs(t *testing.T) {
 	o := &observe.Observation{Access: map[string][]byte{}}

@@ -71,6 +71,9 @@ var shortWords = []string{"limit_rate", "limit_req ", "auth_delay", "cache_lock"
 // those, or a time of less than a second. A configuration that is taken for such without need
 // costs time only.
 func Short(conf []byte) bool {
+	if Hasty(conf) {
+		return true
+	}
 	for _, w := range shortWords {
 		if bytes.Contains(conf, []byte(w)) {
 			return true
@@ -91,6 +94,13 @@ func Short(conf []byte) bool {
 		}
 	}
 }
+
+// noTime is a timeout without any length. (That of keepalive_timeout is no timer.)
+var noTime = regexp.MustCompile(`\b(?:client_header|client_body|send|lingering|proxy_connect|proxy_read|proxy_send)_timeout\s+["']?0+(?:ms|[smhdwMy])?["']?\s*;`)
+
+// Hasty tells whether a configuration has a timer that ends as soon as it is set: what the server then finds
+// to read is what had come before.
+func Hasty(conf []byte) bool { return bytes.Contains(conf, []byte("_timeout")) && noTime.Match(conf) }
 
 func isDigit(b byte) bool { return '0' <= b && b <= '9' }
 

@@ -30,6 +30,8 @@ type Options struct {
 	Serves func(addr string) (lane int, ok bool)
 	// Timed tells whether a lane may meet one of the server's timers (see wire.Lane). nil: all of them.
 	Timed func(lane int) bool
+	// Hasty tells whether a lane may meet a timer of no length (see wire.Lane). nil: none.
+	Hasty func(lane int) bool
 	// Calm repeats a run in lanes while the machine holds a timed lane up, as every run without lanes is.
 	Calm bool
 	// Aged lets the work tree's files grow older than what a server may hold for just written (treeAge) before
@@ -163,6 +165,7 @@ func Boot(ctx context.Context, cell engine.Cell, c *casefile.Case, opt Options) 
 	if r.player, err = wire.NewPlayer(ctx, cell, c.Origins); err != nil {
 		return nil, r.errorf("open origins", err)
 	}
+	r.player.Hasty = slices.ContainsFunc(configurations(c), Hasty)
 	if err := r.start(ctx, args); err != nil {
 		r.Abandon()
 		return nil, err
@@ -295,7 +298,7 @@ func (r *Running) lanes(ctx context.Context, c *casefile.Case, opt Options) erro
 			k = len(lanes)
 			at[n] = k
 			r.lane = append(r.lane, n)
-			lanes = append(lanes, wire.Lane{Timed: opt.Timed == nil || opt.Timed(n)})
+			lanes = append(lanes, wire.Lane{Timed: opt.Timed == nil || opt.Timed(n), Hasty: opt.Hasty != nil && opt.Hasty(n)})
 		}
 		if l := &lanes[k]; s.With != 0 && len(l.Groups) > 0 {
 			g := &l.Groups[len(l.Groups)-1]

@@ -21,6 +21,9 @@ type Lane struct {
 	// Timed lanes may meet a timer of the server's that ends soon: they wait for such timers, and
 	// are played after the others, since in a crowd a step can come later than a short timeout.
 	Timed bool
+	// Hasty lanes may meet a timer of no length, which ends before anything else comes: their clients wait for the
+	// server's rest once they are connected, so that it is no chance whether their first bytes are there in time.
+	Hasty bool
 }
 
 // lane is a script that is being played: a coroutine that hands control back
@@ -28,6 +31,7 @@ type Lane struct {
 type lane struct {
 	index   int
 	timed   bool // waits for the server's timers too
+	hasty   bool
 	resume  func() (struct{}, bool)
 	stop    func()
 	yield   func(struct{}) bool
@@ -84,7 +88,7 @@ func (p *Player) PlayLanes(ctx context.Context, lanes []Lane) error {
 		var turn []*lane
 		for i := range lanes {
 			if timed == (lanes[i].Timed || len(lanes) == 1) {
-				all[i] = &lane{index: i, timed: timed, script: run[i]}
+				all[i] = &lane{index: i, timed: timed, hasty: lanes[i].Hasty, script: run[i]}
 				turn = append(turn, all[i])
 			}
 		}

@@ -69,6 +69,8 @@ func (p *Player) probe(ctx context.Context, first bool) (r engine.Rest, half boo
 
 // Player plays the scripts of one started server. It is used by one goroutine.
 type Player struct {
+	Hasty bool // Play plays as in a hasty lane
+
 	cell    Cell
 	ep      int
 	evs     [64]unix.EpollEvent
@@ -151,7 +153,7 @@ func (p *Player) Close() {
 // steps are taken in turn, one step of each, until all scripts have ended. An
 // error means that the rig broke; what targets do never is one.
 func (p *Player) Play(ctx context.Context, group []casefile.Section) error {
-	return p.PlayLanes(ctx, []Lane{{Groups: [][]casefile.Section{group}}})
+	return p.PlayLanes(ctx, []Lane{{Groups: [][]casefile.Section{group}, Hasty: p.Hasty}})
 }
 
 // playGroup is Play inside a lane.
@@ -168,6 +170,11 @@ func (p *Player) playGroup(ctx context.Context, l *lane, group []casefile.Sectio
 				}
 				conns[i] = c
 				l.group = conns[:i+1]
+				if l.hasty && c.fd >= 0 {
+					if err := p.wait(nil, goal{kind: forRest}); err != nil {
+						return fmt.Errorf("play client %d: %w", group[i].ID, err)
+					}
+				}
 			}
 			c := conns[i]
 			if c.fd < 0 {
