@@ -105,9 +105,12 @@ func (p *Player) PlayLanes(ctx context.Context, lanes []Lane) error {
 	return nil
 }
 
+// everyLane is the index of what waits outside any lane: for the origins of all of them.
+const everyLane = -1
+
 // alone waits for g outside any script, with whole looks at the server unless many.
 func (p *Player) alone(ctx context.Context, g goal, many bool) error {
-	return p.schedule(ctx, []*lane{{timed: true, script: func(*lane) error { return p.wait(nil, g) }}}, many)
+	return p.schedule(ctx, []*lane{{index: everyLane, timed: true, script: func(*lane) error { return p.wait(nil, g) }}}, many)
 }
 
 // wait hands control to the scheduler until g is met, or nothing more will

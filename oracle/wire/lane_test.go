@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"nginxoracle/oracle/casefile"
 	"nginxoracle/oracle/engine"
 )
@@ -114,5 +116,52 @@ send "4"
 		if i, ok := at[x]; !ok || i > at[y] {
 			t.Errorf("the server saw %q, want %s before %s", seen, x, y)
 		}
+	}
+}
+
+// At the end of all lanes, what an origin of any of them still has to say is over before the next connection is closed.
+func TestFinishWaitsForOriginsOfAllLanes(t *testing.T) {
+	const addr = "127.0.0.1:9001"
+	var seen []string
+	f := newFake(t, nil)
+	f.serve = func(p *peer) {
+		name, _ := p.data.(string)
+		switch {
+		case name == "" && string(p.in) != "x":
+			for ; len(p.in) > 0; p.in = p.in[1:] { // of the client
+				up := f.upstream(addr)
+				up.data = string(p.in[:1])
+				up.send("request")
+			}
+		case name == "" || len(p.in) > 0:
+			seen = append(seen, name+string(p.in))
+			p.in = nil
+		case p.eof:
+			seen = append(seen, name+" gone")
+			if name == "1" {
+				next := f.upstream(addr)
+				next.data = "next"
+				next.send("request")
+			}
+			p.close()
+		}
+	}
+	lanesOf(t, &dozer{fake: f}, `-- origin 127.0.0.1:9001 --
+connection
+recv 7
+connection
+recv 7
+connection
+recv 7
+settle
+send " answered"
+-- client 1 --
+send "x"
+-- client 2 --
+send "12"
+`, map[int]string{1: addr})
+	want := []string{"x", "1 gone", "next answered", "2 gone", "next gone"}
+	if d := cmp.Diff(want, seen); d != "" {
+		t.Errorf("the server saw (-want +got):\n%s", d)
 	}
 }

@@ -161,7 +161,7 @@ func (p *Player) arm(c *conn) error {
 // origin that serves no lane alone is every lane's.
 func (p *Player) release() (moved bool, serve func(*lane) bool, err error) {
 	lanes := map[int]bool{}
-	serve = func(l *lane) bool { return lanes[-1] || lanes[l.index] }
+	serve = func(l *lane) bool { return lanes[-1] || lanes[l.index] || l.index == everyLane && moved }
 	for _, c := range slices.Clone(p.live) { // advancing may close c and take it off the list
 		if !c.wantsRest() || lanes[-1] || lanes[c.origin.lane] || moved && c.origin.lane < 0 {
 			continue
@@ -207,7 +207,7 @@ func (p *Player) nextWake(l *lane) time.Time { return p.wakeOf(l, time.Hour) }
 func (p *Player) wakeOf(l *lane, most time.Duration) time.Time {
 	var first time.Time
 	for _, c := range p.live {
-		if l != nil && c.origin.lane >= 0 && c.origin.lane != l.index {
+		if l != nil && l.index != everyLane && c.origin.lane >= 0 && c.origin.lane != l.index {
 			continue
 		}
 		if !c.wake.IsZero() && c.steps[c.pc].Dur <= most && (first.IsZero() || c.wake.Before(first)) {
