@@ -65,7 +65,7 @@ func (r *Request) OpenCached(c *openfile.Cache, path []byte, of *openfile.Info) 
 	}
 	if of.FD >= 0 {
 		f = r.NewFile(of.FD, path)
-		f.Size, f.release = of.Size, of.Release()
+		f.Size, f.hold = of.Size, of.Held()
 	}
 	return f, true
 }

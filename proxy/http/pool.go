@@ -127,8 +127,8 @@ func (p *pool) closeFiles() {
 	p.contents = p.contents[:0]
 	for i := len(p.open) - 1; i >= 0; i-- {
 		switch f := p.open[i]; {
-		case f.release != nil:
-			f.release()
+		case f.hold.Cached():
+			f.hold.Release()
 		case f.FD >= 0:
 			ev.CloseFD(f.FD)
 			f.FD = -1

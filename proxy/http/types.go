@@ -9,6 +9,7 @@ import (
 	"nginxoracle/proxy/ev"
 	"nginxoracle/proxy/http/parse"
 	"nginxoracle/proxy/module"
+	"nginxoracle/proxy/openfile"
 )
 
 // Rc is what handlers, phases and filters return: OK, Error, Again, Busy, Done,
@@ -214,7 +215,7 @@ type File struct {
 	Offset   int64
 	Directio bool
 
-	release func() // of a cached descriptor, instead of closing it
+	hold openfile.Hold // of a cached descriptor, which is given back instead of closed
 }
 
 // RequestBody is what is known of the request's body (ngx_http_request_body_t).

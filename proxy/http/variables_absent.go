@@ -25,6 +25,11 @@ var absentVariables = []struct {
 	{ // ngx_http_limit_conn_module.c, ngx_http_limit_req_module.c: nothing is limited
 		[]string{"limit_conn_status", "limit_req_status"}, VarNoCacheable, missing,
 	},
+	{[]string{"uid_got", "uid_set"}, 0, missing}, // ngx_http_userid_filter_module.c: userid is off
+	{
+		[]string{"uid_reset"}, VarChangeable,
+		func(_ *Request, v *VarValue, _ any) Rc { *v = VarNull; return OK },
+	},
 	{[]string{"msie", "modern_browser", "ancient_browser"}, VarChangeable, nil},
 	{[]string{"date_local", "date_gmt"}, VarNoCacheable, nil},
 	{[]string{"fastcgi_script_name", "fastcgi_path_info", "grpc_internal_trailers"}, VarNoCacheable | VarNoHash, nil},

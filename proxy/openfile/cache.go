@@ -25,11 +25,8 @@ type entry struct {
 	fd       int
 	of       Info // what was found
 	uses     int
-	count    int // descriptors handed out
-	minUses  int
+	count    int  // descriptors handed out
 	close    bool // out of the cache, closed with the last use
-	release  func()
-	log      *elog.Log // of the last use
 
 	newer, older *entry
 	queued       bool
@@ -115,11 +112,6 @@ func (c *Cache) create(name string, log *elog.Log) *entry {
 		c.expire(0, log)
 	}
 	f := &entry{name: name, fd: -1, uses: 1}
-	f.release = func() {
-		f.count--
-		c.closeEntry(f, f.minUses, f.log)
-		c.expire(1, f.log)
-	}
 	c.files[name] = f
 	c.current++
 	return f
@@ -146,8 +138,7 @@ func (c *Cache) found(f *entry, of *Info, log *elog.Log, now int64) bool {
 		return false
 	}
 	if !of.IsDir {
-		f.minUses, f.log = of.MinUses, log
-		of.ref = f
+		of.ref = Hold{c, f, of.MinUses, log}
 	}
 	return true
 }

@@ -33,7 +33,26 @@ type Info struct {
 	Err    syscall.Errno // why it failed; 0 with a failure: it has been logged
 	Failed string        // the call that failed, as logs name it
 
-	ref *entry
+	ref Hold
+}
+
+// Hold is a cached descriptor in use (ngx_open_file_cache_cleanup_t). Each has the min_uses of the location that
+// asked: of two that hold one file, each counts for itself.
+type Hold struct {
+	cache   *Cache
+	file    *entry
+	minUses int
+	log     *elog.Log
+}
+
+// Cached tells whether there is a descriptor to give back; without, it is the caller's own to close.
+func (h *Hold) Cached() bool { return h.file != nil }
+
+// Release gives the descriptor back (ngx_open_file_cleanup).
+func (h *Hold) Release() {
+	h.file.count--
+	h.cache.closeEntry(h.file, h.minUses, h.log)
+	h.cache.expire(1, h.log)
 }
 
 func (of *Info) fill(st *ev.FileInfo) {
@@ -52,14 +71,8 @@ func (of *Info) fail(call string, err error) bool {
 	return false
 }
 
-// Release returns the function that gives a cached descriptor back, nil when the descriptor is
-// the caller's own to close.
-func (of *Info) Release() func() {
-	if of.ref == nil {
-		return nil
-	}
-	return of.ref.release
-}
+// Held is the cached descriptor that an opening has given.
+func (of *Info) Held() Hold { return of.ref }
 
 // Open opens name without a cache; a descriptor in of.FD is the caller's to close.
 func Open(name []byte, of *Info, log *elog.Log) bool {

@@ -183,8 +183,8 @@ func clock(max int, inactive int64) (*Cache, *int64) {
 
 func open(c *Cache, path string, of Info) Info {
 	c.Open([]byte(path), &of, &elog.Log{})
-	if release := of.Release(); release != nil {
-		release()
+	if h := of.Held(); h.Cached() {
+		h.Release()
 	}
 	return of
 }
@@ -284,5 +284,6 @@ func TestCacheLeavesAnOpenFileToItsUser(t *testing.T) {
 	if n, err := ev.Pread(held.FD, b, 0); n != 3 || err != nil || string(b) != "abc" {
 		t.Errorf("held file: %q %v", b, err)
 	}
-	held.Release()()
+	h := held.Held()
+	h.Release()
 }
