@@ -1,6 +1,8 @@
 package openfile
 
 import (
+	"strings"
+
 	"nginxoracle/proxy/elog"
 )
 
@@ -19,7 +21,8 @@ type Cache struct {
 
 // entry is a cached file (ngx_cached_open_file_t).
 type entry struct {
-	name     string
+	key      string // all bytes that were asked for: nginx's hash is over them
+	name     string // up to a zero byte, as the kernel takes it
 	created  int64
 	accessed int64
 	fd       int
@@ -46,7 +49,7 @@ func (c *Cache) Open(name []byte, of *Info, log *elog.Log) bool {
 
 	f := c.files[string(name)]
 	if f == nil {
-		if !of.open(string(name), log) && (of.Err == 0 || !of.Errors) {
+		if !of.open(cText(string(name)), log) && (of.Err == 0 || !of.Errors) {
 			return c.failed(nil, of, log)
 		}
 		f = c.create(string(name), log)
@@ -95,10 +98,15 @@ func (c *Cache) Open(name []byte, of *Info, log *elog.Log) bool {
 		closeFD(f.fd, f.name, log)
 		return c.update(f, of, log, now)
 	}
-	delete(c.files, f.name)
+	delete(c.files, f.key)
 	c.current--
 	f.close = true
-	return c.update(c.create(f.name, log), of, log, now)
+	return c.update(c.create(f.key, log), of, log, now)
+}
+
+func cText(s string) string {
+	name, _, _ := strings.Cut(s, "\x00")
+	return name
 }
 
 // found copies what is known of a file.
@@ -107,12 +115,12 @@ func (of *Info) found(from *Info) {
 	of.IsDir, of.IsFile, of.IsExec = from.IsDir, from.IsFile, from.IsExec
 }
 
-func (c *Cache) create(name string, log *elog.Log) *entry {
+func (c *Cache) create(key string, log *elog.Log) *entry {
 	if c.current >= c.max {
 		c.expire(0, log)
 	}
-	f := &entry{name: name, fd: -1, uses: 1}
-	c.files[name] = f
+	f := &entry{key: key, name: cText(key), fd: -1, uses: 1}
+	c.files[key] = f
 	c.current++
 	return f
 }
@@ -145,7 +153,7 @@ func (c *Cache) found(f *entry, of *Info, log *elog.Log, now int64) bool {
 
 func (c *Cache) failed(f *entry, of *Info, log *elog.Log) bool {
 	if f != nil {
-		delete(c.files, f.name)
+		delete(c.files, f.key)
 		c.current--
 		if f.count == 0 {
 			if f.fd != -1 {
@@ -189,7 +197,7 @@ func (c *Cache) expire(n int, log *elog.Log) {
 			return
 		}
 		c.unqueue(f)
-		delete(c.files, f.name)
+		delete(c.files, f.key)
 		c.current--
 		if f.of.Err == 0 && !f.of.IsDir {
 			f.close = true

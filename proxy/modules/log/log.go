@@ -198,7 +198,12 @@ func (l *accessLog) open(r *http.Request, lc *locConf) (name []byte, fd int) {
 		}
 		root := path[:n]
 		of := openfile.Info{TestOnly: true, TestDir: true}
-		if _, ok := r.OpenFile(root, &of); !ok {
+		asked := root
+		if n < len(path) && r.Core.OpenFileCache != nil {
+			path[n] = 0 // nginx's cache knows the folder by the hash of the whole path, once for each
+			asked = path
+		}
+		if _, ok := r.OpenFile(asked, &of); !ok {
 			if of.Err != 0 {
 				log.Err(elog.Error, of.Err, `testing "%s" existence failed`, root)
 			}
