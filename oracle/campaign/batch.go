@@ -303,7 +303,7 @@ func (c *Campaign) keepBatch(cs *casefile.Case, b *gen.Batch, ms []diff.Mismatch
 func (c *Campaign) keepUnit(b *gen.Batch, slot int, ms []diff.Mismatch, late bool) {
 	u := b.Units[slot]
 	c.keep(&pendingCase{Case: b.Only(slot).Case(), Core: triage.Cores(diff.Result{Mismatches: ms})[0], Label: u.Label, From: u.From,
-		crowd: &crowd{b: b, slot: slot, late: late, shared: inCounts(ms) || inPages(b, ms), seen: excerpts(ms)}})
+		crowd: &crowd{b: b, slot: slot, late: late, shared: ofServer(b, slot, ms), seen: excerpts(ms)}})
 }
 
 var clientNumber = regexp.MustCompile(`client (\d+)`)
@@ -464,7 +464,7 @@ func (c *Campaign) selfCheck(ctx context.Context, rig *cells, b *gen.Batch, cs *
 			c.unstable(unit, fmt.Sprintf("the reference differs from itself: %s at %s", triage.Cores(r)[0], r.Mismatches[0].Where), excerpts(r.Mismatches)...)
 			continue
 		}
-		if timed(unit)(0) || inCounts(of[slot]) || inPages(b, of[slot]) {
+		if timed(unit)(0) || ofServer(b, slot, of[slot]) {
 			c.count(func(s *State) { s.Late++ }) // as in inCompany
 			continue
 		}

@@ -90,6 +90,7 @@ type Campaign struct {
 	stopped     *Stop     // by a confirmed mismatch, see Config.StopAtFirst
 	cut         bool      // jobs were told to end since they took too long
 	jobs        []job
+	quiet       sync.RWMutex // held for writing by a job that wants no other to run
 	triage      time.Duration // spent shrinking
 	memory      [2]int64      // resident bytes at start, now
 	errs        []error
@@ -260,8 +261,7 @@ func (c *Campaign) work(ctx context.Context, job int) error {
 			return nil
 		}
 		if t.pending != nil {
-			c.begin(job, rig, "triage-"+strings.TrimSuffix(filepath.Base(t.pending.File), ".txtar"))
-			if err := c.triageCase(ctx, rig, t.pending); err != nil {
+			if err := c.triageInTurn(ctx, rig, job, t.pending); err != nil {
 				return err
 			}
 			continue
@@ -273,8 +273,11 @@ func (c *Campaign) work(ctx context.Context, job int) error {
 			}
 			known = n
 		}
+		c.quiet.RLock()
 		c.begin(job, rig, fmt.Sprintf("batch-%d", t.batch))
-		if err := c.runBatch(ctx, rig, g, t.batch); err != nil {
+		err := c.runBatch(ctx, rig, g, t.batch)
+		c.quiet.RUnlock()
+		if err != nil {
 			return err
 		}
 		if err := c.saveSometimes(); err != nil {
@@ -288,6 +291,20 @@ func (c *Campaign) work(ctx context.Context, job int) error {
 		}
 	}
 	return nil
+}
+
+// triageInTurn triages a case. One with short timers has the machine to itself: what it shows while other jobs keep a
+// processor from it would be theirs.
+func (c *Campaign) triageInTurn(ctx context.Context, rig *cells, job int, p *pendingCase) error {
+	if short := timed(p.Case); short != nil && (short(0) || p.crowd != nil && p.crowd.slot == nobody) {
+		c.quiet.Lock()
+		defer c.quiet.Unlock()
+	} else {
+		c.quiet.RLock()
+		defer c.quiet.RUnlock()
+	}
+	c.begin(job, rig, "triage-"+strings.TrimSuffix(filepath.Base(p.File), ".txtar"))
+	return c.triageCase(ctx, rig, p)
 }
 
 func (c *Campaign) path(parts ...string) string {

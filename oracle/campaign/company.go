@@ -181,7 +181,7 @@ func saying(b *gen.Batch, cs *casefile.Case, r diff.Result, ref, cand *observe.O
 	for _, m := range r.Mismatches {
 		n, ok := slotOf(m)
 		if ok && n < len(b.Units) {
-			if !late[n] && !counts[n] && !inPages(b, []diff.Mismatch{m}) {
+			if !late[n] && !counts[n] && !ofServer(b, n, []diff.Mismatch{m}) {
 				out = append(out, m)
 			}
 		} else if !held {
@@ -193,6 +193,27 @@ func saying(b *gen.Batch, cs *casefile.Case, r diff.Result, ref, cand *observe.O
 
 // statusNumbers is what stub_status shows of the whole server; see ngx_http_stub_status_handler.
 var statusNumbers = regexp.MustCompile(`Active connections: (\d+) \nserver accepts handled requests\n (\d+) (\d+) (\d+) \nReading: (\d+) Writing: (\d+) Waiting: (\d+) \n`)
+
+// ofServer tells whether what a unit differed in is the whole server's and not its own: what stub_status counts, pages that
+// another unit recodes, or what the server's memory held.
+func ofServer(b *gen.Batch, slot int, ms []diff.Mismatch) bool {
+	return inCounts(ms) || inPages(b, ms) || inMemory(b, slot)
+}
+
+// inMemory tells whether a root or an alias that counts for a unit begins with a variable. Where that is empty, nginx tells from a
+// byte that nobody has written yet whether the path is a full one (ngx_http_map_uri_to_path has ngx_get_full_name look at it before
+// the URI is there): what memory held last, in a crowd another unit's.
+func inMemory(b *gen.Batch, slot int) bool {
+	var in func(list []*conftree.Node) bool
+	in = func(list []*conftree.Node) bool {
+		return slices.ContainsFunc(list, func(n *conftree.Node) bool {
+			args := n.Words[min(1, len(n.Words)):]
+			named := (n.Name() == "root" || n.Name() == "alias") && len(args) > 0 && strings.HasPrefix(conftree.Value(args[0]), "$")
+			return named || in(n.Kids)
+		})
+	}
+	return in(b.Head.HTTP) || slot >= 0 && slot < len(b.Units) && in(b.Units[slot].Body)
+}
 
 // inCounts tells whether each of some mismatches begins within a number that stub_status shows.
 func inCounts(ms []diff.Mismatch) bool {
