@@ -90,7 +90,7 @@ type Campaign struct {
 	stopped     *Stop     // by a confirmed mismatch, see Config.StopAtFirst
 	cut         bool      // jobs were told to end since they took too long
 	jobs        []job
-	quiet       sync.RWMutex // held for writing by a job that wants no other to run
+	quiet       sync.RWMutex  // held for writing by a job that wants no other to run
 	triage      time.Duration // spent shrinking
 	memory      [2]int64      // resident bytes at start, now
 	errs        []error

@@ -249,7 +249,7 @@ func TestPagesThatARecodingChanged(t *testing.T) {
 // A root that begins with a variable may be empty: what its path means then is the crowd's. Other units' differences are their own.
 func TestRootsOfAVariable(t *testing.T) {
 	unit := func(words ...string) *gen.Unit {
-		return &gen.Unit{Body: []*conftree.Node{conftree.B([]string{"server"}, conftree.N("listen", "20000"), conftree.N(words[0], words[1:]...))}}
+		return &gen.Unit{Body: []*conftree.Node{conftree.B([]string{"server"}, conftree.N("listen", "20000"), conftree.N(words...))}}
 	}
 	b := &gen.Batch{Units: []*gen.Unit{unit("root", "$arg_a"), unit("root", "/x$arg_a"), unit("alias", "${arg_a}/"), unit("set", "$root", "$arg_a")}}
 	for slot, want := range []bool{true, false, true, false} {
