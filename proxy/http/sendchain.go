@@ -16,8 +16,9 @@ const (
 
 // iovs is a list of pieces for one writev; the connections of a loop share it.
 type iovs struct {
-	v    [][]byte
-	size int64
+	v     [][]byte
+	size  int64
+	apart bool // the content of a file has a send of its own
 }
 
 func loopIovs(c *ev.Conn) *iovs {
@@ -46,7 +47,7 @@ func (v *iovs) fill(c *ev.Conn, in *Chain, limit int64) (*Chain, bool) {
 				bit(b.Temporary), bit(b.Recycled), bit(b.InFile), address(b.Start), address(b.Data), address(b.Data), address(b.File), b.FilePos, b.FileLast)
 			return nil, false
 		}
-		if len(v.v) == maxIovs {
+		if len(v.v) == maxIovs || v.apart && b.Pieces && len(v.v) > 0 {
 			break
 		}
 		p := b.Data
@@ -73,9 +74,9 @@ func bit(b bool) int {
 }
 
 // SendChain sends as much of in as the connection takes, at most limit bytes when limit is not 0,
-// memory with writev and files with sendfile; it gives what is left. false: the connection is
+// memory with writev and files with sendfile, which sendfile tells to be used for what a cache holds of one, too; it gives what is left. false: the connection is
 // broken (ngx_linux_sendfile_chain).
-func SendChain(c *ev.Conn, in *Chain, limit int64) (*Chain, bool) {
+func SendChain(c *ev.Conn, in *Chain, limit int64, sendfile bool) (*Chain, bool) {
 	wev := &c.Write
 	if !wev.Ready {
 		return in, true
@@ -86,6 +87,9 @@ func SendChain(c *ev.Conn, in *Chain, limit int64) (*Chain, bool) {
 	// What waits is sent before anything of this is in the list that the loop's connections share.
 	c.Loop.Flush()
 	v := loopIovs(c)
+	// Where the peer may have gone, nginx's sendfile fails behind a header that was sent: a request that waits behind this
+	// one is then never served.
+	v.apart = sendfile && c.Read.PendingEOF
 	var send int64
 	for {
 		prev := send

@@ -39,8 +39,8 @@ func TestWhatWaitsDoesNotGetIntoAnothersSend(t *testing.T) {
 		return head
 	}
 	first, second := conn(30), conn(31)
-	l.SendLater(second, waits(func() { http.SendChain(second, chain("b1"), 0) }))
-	if rest, ok := http.SendChain(first, chain("a1", "a2"), 0); rest != nil || !ok {
+	l.SendLater(second, waits(func() { http.SendChain(second, chain("b1"), 0, false) }))
+	if rest, ok := http.SendChain(first, chain("a1", "a2"), 0, false); rest != nil || !ok {
 		t.Fatalf("left %v, %v", rest, ok)
 	}
 	if k.sent[30] != "a1a2" || k.sent[31] != "b1" {

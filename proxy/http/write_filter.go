@@ -89,7 +89,7 @@ func writeFilter(r *Request, in *Chain) Rc {
 		return OK
 	}
 	sent := c.Sent
-	chain, ok := SendChain(c, r.Out, limit)
+	chain, ok := SendChain(c, r.Out, limit, r.Core.Sendfile == 1)
 	if !ok {
 		c.Error = true
 		return Error

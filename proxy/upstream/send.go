@@ -215,7 +215,7 @@ func (u *Upstream) ChainWriter(r *http.Request, in *http.Chain) int {
 	if size == 0 && c.Buffered == 0 {
 		return ev.OK
 	}
-	rest, ok := http.SendChain(c, u.wOut, 0)
+	rest, ok := http.SendChain(c, u.wOut, 0, false)
 	if !ok {
 		return ev.Err
 	}
