@@ -57,10 +57,13 @@ func (g goal) met(c *conn) bool {
 // look the same for a moment. Bytes that the server has sent and that nobody keeps from
 // being read are on their way for certain (Nagle's algorithm holds them back
 // until ours acknowledges, RFC 896): an acknowledgement is sent at once, and
-// they are waited for longer. So are those that the kernel itself holds back (TCP_CORK).
+// they are waited for longer. What was sent and is not acknowledged is on its way even beside a connection that
+// nobody reads: a packet that is being delivered stands in no queue, and a machine that is held up may take many
+// milliseconds to deliver it. (One that was dropped for want of memory comes again later than that.) So are those that the kernel itself holds back (TCP_CORK).
 const (
 	looksEmpty  = 2
 	looksQueued = 4
+	looksFlying = 60
 	looksOnWay  = 300
 	lookApart   = time.Millisecond
 	// A server that is awake is looked at again after awakeFirst, then twice that, up to lookApart.
@@ -102,6 +105,8 @@ func (k *calm) add(r engine.Rest, ours queues) (atRest bool, pause time.Duration
 		return k.looks >= looksEmpty, 0
 	case ours.onWay || r.Corked > 0 || r.SendQ+r.Flying > 0 && !ours.unread:
 		return k.looks >= looksOnWay, min(awakeFirst<<min(k.looks, 10), lookApart)
+	case r.Flying > 0:
+		return k.looks >= looksFlying, lookApart
 	case r.RecvQ+r.SendQ+r.Flying > 0:
 		return k.looks >= looksQueued, lookApart
 	}

@@ -6,6 +6,19 @@ import (
 	"nginxoracle/oracle/engine"
 )
 
+// A packet that is being delivered is waited for, whatever other connections do.
+func TestFlyingBytesAreWaitedFor(t *testing.T) {
+	var k calm
+	for n := 1; n < looksFlying; n++ {
+		if atRest, _ := k.add(engine.Rest{Alive: true, Asleep: true, Flying: 1}, queues{unread: true}); atRest {
+			t.Fatalf("at rest after %d looks", n)
+		}
+	}
+	if atRest, _ := k.add(engine.Rest{Alive: true, Asleep: true, Flying: 1}, queues{unread: true}); !atRest {
+		t.Error("never at rest")
+	}
+}
+
 // Bytes behind a full window stay where they are; those that the kernel holds back come, whatever other connections do.
 func TestCorkedBytesAreWaitedFor(t *testing.T) {
 	looks := func(corked int, ours queues) (n int) {
