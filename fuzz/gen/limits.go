@@ -54,6 +54,7 @@ func (u *unit) fLimitReq() {
 	rate := u.pick("1r/m", "1r/m", "2r/m", "59r/m")
 	if short {
 		rate = u.pick("25r/s", "1500r/m")
+		key, values = u.pick("$arg_k", "$arg_k$arg_j", "$arg_j$arg_k"), []string{u.pick("?k=1", "?k=1&j=2")} // what no other client of the unit asks with
 	}
 	for i := range u.in(1, 2) {
 		if i > 0 {
