@@ -305,12 +305,12 @@ func (c *Campaign) settle(p *pendingCase, rep triage.Report) (fate string, err e
 		}
 		sig += " again" // it was fixed, and is back
 	}
-	if rep.Shrink.Done { // what is not at its end has directives that it does not need
-		if e := c.catalog.Covering(rep.Signature.Core, rep.Signature.Directives); e != nil {
-			s.Known[e.ID]++
-			c.cores[p.Core]--
-			return e.ID + " divergence", nil
-		}
+	// What shrinking has not brought to its end has directives that it does not need; where the entry speaks of those that
+	// are left, fewer would be the entry's too.
+	if e := c.catalog.Covering(rep.Signature.Core, rep.Signature.Directives); e != nil {
+		s.Known[e.ID]++
+		c.cores[p.Core]--
+		return e.ID + " divergence", nil
 	}
 	if e := c.within(rep); e != nil { // not shrunk to the end, and likely the same
 		return e.ID + " known", c.metNew(e, p)
