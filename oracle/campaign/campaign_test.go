@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -19,6 +21,7 @@ import (
 	"nginxoracle/oracle/diff"
 	"nginxoracle/oracle/engine"
 	"nginxoracle/oracle/exit"
+	"nginxoracle/oracle/minimize"
 	"nginxoracle/oracle/minimize/conftree"
 	"nginxoracle/oracle/observe"
 	"nginxoracle/oracle/run"
@@ -351,5 +354,61 @@ func TestSeedsAreChanged(t *testing.T) {
 	}
 	if changed == 0 {
 		t.Error("no seed was changed")
+	}
+}
+
+// What shrinking did not bring to its end is a divergence's where nothing is left but what its entry names and covers.
+func TestUnfinishedMinimumIsCovered(t *testing.T) {
+	r := &rigged{t: t, dir: t.TempDir(), bug: busiest(t)}
+	few := func(dir string) func(*Config) {
+		return func(c *Config) {
+			c.Dir, c.Batches, c.Jobs, c.Wrong, c.Shrink = filepath.Join(r.dir, dir), 1, 1, 0, minimize.Budget{Attempts: 2}
+		}
+	}
+	if sum := r.campaign(few("first")); len(sum.Findings) == 0 {
+		t.Fatalf("no findings: %s", sum.Why)
+	}
+	c, err := catalog.Open(filepath.Join(r.dir, "corpus"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, covers := "client: 200 / 500 ["+r.bug+"]", map[string]bool{}
+	for i, e := range c.Entries {
+		core, list, _ := strings.Cut(strings.TrimSuffix(e.Signature(), "]"), " [")
+		if core != "client: 200 / 500" || e.Signature() == own {
+			t.Fatalf("%s was shrunk to its end", e.Signature())
+		}
+		for _, d := range strings.Fields(list) {
+			covers[d] = d != r.bug
+		}
+		if i > 0 {
+			if err := os.Remove(e.Path); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	e, may := c.Entries[0], slices.DeleteFunc(slices.Sorted(maps.Keys(covers)), func(d string) bool { return !covers[d] })
+	for i := range e.Case.Meta {
+		switch e.Case.Meta[i].Key {
+		case "status":
+			e.Case.Meta[i].Value = catalog.Divergence
+		case "signature":
+			e.Case.Meta[i].Value = own
+		}
+	}
+	e.Case.Meta = append(e.Case.Meta, casefile.Field{Key: "reason", Value: "r"}, casefile.Field{Key: "decision", Value: "1"}, casefile.Field{Key: "covers", Value: strings.Join(may, " ")})
+	if err := catalog.WriteFile(e.Path, e.Case.Print()); err != nil {
+		t.Fatal(err)
+	}
+	if sum := r.campaign(few("second")); len(sum.Findings) != 0 || len(sum.Known) == 0 {
+		t.Errorf("covered: %d findings, known %v (%s)", len(sum.Findings), sum.Known, sum.Why)
+	}
+	may = may[1:] // one that it does not speak of: another finding
+	e.Case.Meta[len(e.Case.Meta)-1].Value = strings.Join(may, " ")
+	if err := catalog.WriteFile(e.Path, e.Case.Print()); err != nil {
+		t.Fatal(err)
+	}
+	if sum := r.campaign(few("third")); len(sum.Findings) == 0 {
+		t.Errorf("not covered, but no finding: known %v (%s)", sum.Known, sum.Why)
 	}
 }
