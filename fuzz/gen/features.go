@@ -67,6 +67,7 @@ func init() {
 		{"include", 2, []string{"location", "include"}, (*unit).fInclude},
 		{"log-path", 1, []string{"location", "access_log"}, (*unit).fLogPath},
 		{"file-cache", 2, []string{"location", "open_file_cache"}, (*unit).fFileCache},
+		{"heads", 2, []string{"location", "large_client_header_buffers", "client_header_buffer_size"}, (*unit).fHeads},
 		{"proxy-refused", 2, []string{"location", "proxy_pass"}, (*unit).fRefused},
 	}
 }
