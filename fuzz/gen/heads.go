@@ -31,6 +31,10 @@ func (u *unit) fHeads() {
 	small := []int{64, 128, 256, 512, 1024}[u.n(5)]
 	u.put(s.node, "large_client_header_buffers", fmt.Sprintf("%d %d", u.in(1, 4), large))
 	u.put(s.node, "client_header_buffer_size", itoa(small))
+	if u.pct(40) {
+		u.behindBody(s, p, large)
+		return
+	}
 	stream := ""
 	k := u.in(3, 6)
 	for i := range k {
@@ -53,6 +57,22 @@ func (u *unit) fHeads() {
 	for range k {
 		c.Steps = append(c.Steps, recv(casefile.Response))
 	}
+	u.own = append(u.own, ownClients{s.port, []casefile.Section{c}})
+}
+
+// behindBody has a head that was read along with the body before it, and is as long as two buffers. The first request has needed two, and
+// the second one stands in one of them: the other is free to be used again, which a connection that has been idle has none of.
+func (u *unit) behindBody(s *server, uri string, large int) {
+	field := func(of int) string { return fmt.Sprintf("X-%c: %s\r\n", 'A'+u.n(4), strings.Repeat("f", max(0, of))) }
+	first := u.plainGet(s, uri+"?q="+strings.Repeat("q", u.in(large/3, 2*large/3)), field(u.in(large/2, large-60)))
+	post := "POST " + uri + " HTTP/1.1\r\nHost: " + s.hosts[0] + "\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nab"
+	last := u.plainGet(s, uri+"?q="+strings.Repeat("q", u.in(large/4, 2*large/3)), field(u.in(large/4, large-40))+field(u.in(0, large/2)))
+	cut := u.in(large/4, min(large, len(last)))
+	c := casefile.Section{Steps: []casefile.Step{
+		step(casefile.Settle), send(first + post), recv(casefile.Response), step(casefile.Settle),
+		send("c\r\n0\r\n\r\n" + last[:cut]), step(casefile.Settle), send(last[cut:]), recv(casefile.Response), recv(casefile.Response),
+		send(u.plainGet(s, uri, "")), recv(casefile.Response),
+	}}
 	u.own = append(u.own, ownClients{s.port, []casefile.Section{c}})
 }
 

@@ -375,7 +375,7 @@ func (u *unit) fInclude() {
 		text := u.fill(u.pick("add_header {hname} {text} always;\n", "# nothing\n", "add_header X-"+name+" \"a\n b\";", "\n\nadd_header X-I "+name+" ; # more\n", ""), s)
 		u.file(path, text, 0, 0)
 	}
-	n.Add(u.dir("include", u.pick("/cell/u00/inc/*.conf", "u00/inc/*.conf", "u00/inc/one.conf", "u00/inc/n*.conf", "u00/inc/[ot]*.conf", "u00/inc/t?o.conf")))
+	n.Add(u.dir("include", u.pick("/cell/u00/inc/*.conf", "u00/inc/*.conf", "u00/inc/one.conf", "u00/inc/n*.conf", "u00/inc/[ot]*.conf", "u00/inc/t?o.conf", "u00/inc/*/", "u00/*/one.conf", "u00/i*/t*.conf", "u00/inc/*/x.conf", "u00//in?//o*")))
 	u.put(n, "return", `200 "i $uri"`)
 	u.hit(s, p)
 }

@@ -248,7 +248,7 @@ func badVariable(u *unit, top *[]*conftree.Node) {
 }
 
 func badInclude(u *unit, top *[]*conftree.Node) {
-	insert(u, top, raw("include", u.pick("conf/*.conf", "conf/nope.conf", "conf/nope*.conf", "conf/one.conf", "conf/bad.conf", "conf/open.conf", "conf", "/nope/x", `""`, "conf/[", "conf/?ne.conf", "nginx.conf")))
+	insert(u, top, raw("include", u.pick("conf/*.conf", "conf/nope.conf", "conf/nope*.conf", "conf/one.conf", "conf/bad.conf", "conf/open.conf", "conf", "/nope/x", `""`, "conf/[", "conf/?ne.conf", "nginx.conf", "*/", "conf/*/", "*/one.conf", "co*/n*.conf", "con?//o*.conf", "*/*/one.conf")))
 }
 
 // raw makes a node out of text as it stands, which need not be made of whole tokens.
