@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -18,17 +19,27 @@ import (
 const calmRuns = 3
 
 // lateSlots are the units of a batch that the machine has held up in one of its observations, and
-// that may meet a timer: what such a unit shows says nothing.
+// that may meet a timer: what such a unit shows says nothing. Where the whole batch took too long, that is any unit
+// that has an upstream.
 func lateSlots(cs *casefile.Case, seen ...*observe.Observation) map[int]bool {
 	late := map[int]bool{}
-	isTimed := timed(cs)
+	isTimed, fails := timed(cs), inUnits(cs, hasUpstream)
 	for _, o := range seen {
+		if o.Slow && fails != nil {
+			for _, c := range o.Clients {
+				s := (c.ID - 1) / 100
+				late[s] = late[s] || fails(s)
+			}
+		}
 		for _, s := range o.LateLanes {
-			late[s] = isTimed != nil && isTimed(s)
+			late[s] = late[s] || isTimed != nil && isTimed(s)
 		}
 	}
 	return late
 }
+
+// hasUpstream tells whether a configuration counts the failures of servers, each for ten seconds by default.
+func hasUpstream(conf []byte) bool { return bytes.Contains(conf, []byte("upstream ")) }
 
 // calmly plays units again that differed while the machine held them up. What differs there counts
 // like any other difference; what agrees, agrees.

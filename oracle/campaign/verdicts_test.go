@@ -262,3 +262,16 @@ func TestRootsOfAVariable(t *testing.T) {
 		t.Error("a root of the head counts for all")
 	}
 }
+
+// In a batch that took too long the units that count failures of an upstream's servers may have met a timer; others have not.
+func TestSlowBatch(t *testing.T) {
+	conf := "events {}\nhttp {\n    # unit 00: a\n    upstream u {\n    }\n    # unit 01: b\n    server {\n    }\n    # end of units\n}\n"
+	cs := &casefile.Case{Files: []casefile.File{{Path: "nginx.conf", Data: []byte(conf)}}}
+	clients := []observe.Conn{{ID: 1}, {ID: 101}}
+	for _, slow := range []bool{false, true} {
+		late := lateSlots(cs, &observe.Observation{Clients: clients}, &observe.Observation{Clients: clients, Slow: slow})
+		if late[0] != slow || late[1] {
+			t.Errorf("slow %v: late %v", slow, late)
+		}
+	}
+}

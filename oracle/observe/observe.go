@@ -98,6 +98,8 @@ type Observation struct {
 	Again int
 	// LateLanes are those that Late was set for, where the case was played in lanes.
 	LateLanes []int
+	// Slow: lanes were played for so long that a timer of ten seconds, which no script means to meet, can have ended.
+	Slow bool
 	// Part tells which part of a case played in lanes a text belongs to, by its place (see diff.Mismatch.Where). nil: there is one part.
 	Part func(where string) Part
 }

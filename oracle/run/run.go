@@ -334,6 +334,7 @@ func (r *Running) Finish(ctx context.Context) (*observe.Observation, error) {
 		}
 		r.o.Clients, r.o.Origins, r.o.Timeouts = rec.Clients, rec.Origins, rec.Timeouts
 		r.o.Late = rec.Late && slices.ContainsFunc(configurations(r.c), Short)
+		r.o.Slow = rec.Slow
 		for _, i := range rec.LateLanes {
 			if i < len(r.lane) {
 				r.o.LateLanes = append(r.o.LateLanes, r.lane[i])

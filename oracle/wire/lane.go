@@ -57,6 +57,8 @@ func (p *Player) PlayLanes(ctx context.Context, lanes []Lane) error {
 	}
 	p.record.LateLanes = nil
 	p.crowd = len(lanes) > 1
+	begin := p.now()
+	defer func() { p.record.Slow = p.record.Slow || p.crowd && p.now().Sub(begin) > longPlay }()
 	for i, l := range lanes {
 		for _, o := range p.origins {
 			o.lane = -1
@@ -104,6 +106,9 @@ func (p *Player) PlayLanes(ctx context.Context, lanes []Lane) error {
 	}
 	return nil
 }
+
+// longPlay is how long a crowd may play: after ten seconds, by default, an upstream's server that has failed is tried again.
+const longPlay = 8 * time.Second
 
 // everyLane is the index of what waits outside any lane: for the origins of all of them.
 const everyLane = -1

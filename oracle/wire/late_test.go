@@ -89,3 +89,32 @@ func (e *expires) Probe(ctx context.Context) (engine.Rest, error) {
 	}
 	return r, err
 }
+
+// A crowd that plays for longer than a server that has failed is left alone is slow; a shorter one, and one client, are not.
+func TestLongCrowdIsSlow(t *testing.T) {
+	for _, x := range []struct {
+		tick  time.Duration
+		lanes int
+		want  bool
+	}{{4 * time.Millisecond, 2, false}, {2 * time.Second, 2, true}, {2 * time.Second, 1, false}} {
+		now := time.Unix(0, 0)
+		f := newFake(t, func(*peer) {})
+		p, err := NewPlayer(context.Background(), f, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(p.Close)
+		p.patient = time.Hour
+		p.now = func() time.Time { now = now.Add(x.tick); return now }
+		lanes := make([]Lane, x.lanes)
+		for i := range lanes {
+			lanes[i].Groups = [][]casefile.Section{{{Client: true, ID: i + 1}}}
+		}
+		if err := p.PlayLanes(context.Background(), lanes); err != nil {
+			t.Fatal(err)
+		}
+		if p.record.Slow != x.want {
+			t.Errorf("%d lanes, %v a look at the clock: slow %v, want %v", x.lanes, x.tick, p.record.Slow, x.want)
+		}
+	}
+}

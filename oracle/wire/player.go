@@ -106,6 +106,7 @@ type Record struct {
 	Late     bool           // the machine stood still while a lane played that a short timer can end
 	// LateLanes are those of the last PlayLanes for which Late was set, by index.
 	LateLanes []int
+	Slow      bool        // lanes of a crowd were played for longer than longPlay
 	Rest      engine.Rest // at the end, origins' connections still open
 }
 
