@@ -552,6 +552,8 @@ func TestFloodIsCut(t *testing.T) {
 	}
 	defer p.Close()
 	p.patient = 300 * time.Millisecond // the server never rests
+	now := time.Unix(0, 0)
+	p.now = func() time.Time { now = now.Add(100 * time.Microsecond); return now }
 	err = p.Play(ctx, []casefile.Section{{Client: true, ID: 1, Steps: []casefile.Step{{Op: casefile.Recv, What: casefile.All}}}})
 	if err != nil {
 		t.Fatal(err)
