@@ -294,9 +294,10 @@ func (c *Campaign) work(ctx context.Context, job int) error {
 }
 
 // triageInTurn triages a case. One with short timers has the machine to itself: what it shows while other jobs keep a
-// processor from it would be theirs.
+// processor from it would be theirs. That a process dies is no timer's doing.
 func (c *Campaign) triageInTurn(ctx context.Context, rig *cells, job int, p *pendingCase) error {
-	if short := timed(p.Case); short != nil && (short(0) || p.crowd != nil && p.crowd.slot == nobody) {
+	dies := strings.HasPrefix(p.Core, string(diff.KindProcess)+":")
+	if short := timed(p.Case); short != nil && !dies && (short(0) || p.crowd != nil && p.crowd.slot == nobody) {
 		c.quiet.Lock()
 		defer c.quiet.Unlock()
 	} else {

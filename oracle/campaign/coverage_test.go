@@ -34,3 +34,31 @@ func TestBlocks(t *testing.T) {
 		t.Error("no counters at all look like a program that ran nothing")
 	}
 }
+
+// What a coverage build left is kept as it was, and nothing else of the folder that instruments write to.
+func TestKeepCoverage(t *testing.T) {
+	c := &Campaign{cfg: Config{Dir: t.TempDir()}}
+	aside := []engine.File{
+		{Path: "/tmp/covmeta.1", Data: []byte("meta")},
+		{Path: "/tmp/covcounters.1.2.3", Data: []byte("counters")},
+		{Path: "/tmp/debug.log", Data: []byte("log")},
+	}
+	if err := c.keepCoverage(aside); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	list, err := os.ReadDir(c.path("coverage"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range list {
+		data, err := os.ReadFile(c.path("coverage", e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[e.Name()] = string(data)
+	}
+	if d := cmp.Diff(map[string]string{"covmeta.1": "meta", "covcounters.1.2.3": "counters"}, got); d != "" {
+		t.Error(d)
+	}
+}

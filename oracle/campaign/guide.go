@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"nginxoracle/fuzz/gen"
 	"nginxoracle/oracle/casefile"
+	"nginxoracle/oracle/catalog"
+	"nginxoracle/oracle/engine"
 	"nginxoracle/oracle/observe"
 	"nginxoracle/oracle/run"
 )
@@ -71,6 +75,11 @@ func (c *Campaign) guide(ctx context.Context, rig *cells, b *gen.Batch, ref, can
 		return nil
 	}
 	want := c.newBlocks(ran)
+	if len(want) > 0 {
+		if err := c.keepCoverage(cand.Aside); err != nil {
+			return err
+		}
+	}
 	if len(want) == 0 || len(want) > warmUp || !c.cfg.Feedback || !c.mayBlame() {
 		return nil
 	}
@@ -117,6 +126,19 @@ func (c *Campaign) newBlocks(ran []block) map[block]bool {
 	}
 	c.state.Signals[sigCoverage] += len(want)
 	return want
+}
+
+// keepCoverage keeps what a coverage build left where a batch ran blocks that none had run before: a folder of the form that
+// `go tool covdata` reads, which also knows the blocks that no batch has run.
+func (c *Campaign) keepCoverage(aside []engine.File) error {
+	for _, f := range aside {
+		if name := path.Base(f.Path); strings.HasPrefix(name, "covmeta.") || strings.HasPrefix(f.Path, counterFile) {
+			if err := catalog.WriteFile(c.path("coverage", name), f.Data); err != nil {
+				return fmt.Errorf("keep the coverage: %w", err)
+			}
+		}
+	}
+	return nil
 }
 
 // blind counts a batch whose instrument showed nothing.
