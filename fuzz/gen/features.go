@@ -68,6 +68,10 @@ func init() {
 		{"log-path", 1, []string{"location", "access_log"}, (*unit).fLogPath},
 		{"file-cache", 2, []string{"location", "open_file_cache"}, (*unit).fFileCache},
 		{"heads", 2, []string{"location", "large_client_header_buffers", "client_header_buffer_size"}, (*unit).fHeads},
+		{"ranges", 2, []string{"location", "max_ranges"}, (*unit).fRanges},
+		{"slice", 2, []string{"location", "slice", "proxy_pass", "proxy_set_header"}, (*unit).fSlice},
+		{"packed", 3, []string{"location", "gunzip", "gzip_static"}, (*unit).fPacked},
+		{"recode", 2, []string{"location", "charset", "charset_map", "source_charset", "charset_types"}, (*unit).fRecode},
 		{"proxy-refused", 2, []string{"location", "proxy_pass"}, (*unit).fRefused},
 	}
 }

@@ -200,6 +200,9 @@ func (u *unit) fileHeaders(q *request, t target) {
 }
 
 func (u *unit) rangeValue(size int) string {
+	if size > 0 && u.pct(30) {
+		return u.goodRanges(size)
+	}
 	pos := func() string {
 		return u.pick("0", "1", "5", itoa(size-1), itoa(size), itoa(size+1), itoa(u.n(size+1)), "", "00", "9999999999", "99999999999999999999", "-", " 1", "1 ", "x")
 	}
