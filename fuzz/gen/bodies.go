@@ -244,7 +244,7 @@ func (u *unit) fRecode() {
 		return
 	}
 	m := conftree.B([]string{"charset_map", "u00_r", "utf-8"})
-	for _, from := range some(u.rnd, []string{"80 D0B0", "C1 D18F", "E9 C3A9", "a4 E282AC", "61 62", "FF F09F9880", "7e CC81"}, 3, 7) {
+	for _, from := range some(u.rnd, []string{"80 D0B0", "C1 D18F", "E9 C3A9", "a4 E282AC", "61 C3A0", "FF E29C93", "7e CC81"}, 3, 7) {
 		from, to, _ := strings.Cut(from, " ")
 		m.Add(u.dir(from, to))
 	}
