@@ -42,7 +42,7 @@ func inUnits(cs *casefile.Case, is func(conf []byte) bool) func(slot int) bool {
 
 // lanes makes a batch's options play its units side by side.
 func lanes(cs *casefile.Case, opt run.Options) run.Options {
-	opt.Timed, opt.Hasty = timed(cs), inUnits(cs, run.Hasty)
+	opt.Timed, opt.Hasty, opt.Leaves = timed(cs), inUnits(cs, run.Hasty), inUnits(cs, run.Leaves)
 	opt.Lane = func(s casefile.Section) int { return (s.ID - 1) / 100 }
 	opt.Serves = func(addr string) (int, bool) {
 		i := strings.LastIndexByte(addr, ':')
@@ -223,6 +223,9 @@ func (c counters) in(unit int, text []byte) []byte {
 			at++
 		}
 		word := text[begin:at]
+		if len(word) > fileDigits && begin > 0 && text[begin-1] == '/' && allDigits(word[:fileDigits]) { // a file's name, and what a log has behind it
+			word, at = word[:fileDigits], begin+fileDigits
+		}
 		if begin > 0 && isWord(text[begin-1]) || len(word) != fileDigits && (len(word) != boundaryDigits || !bytes.HasPrefix(word, manyZeros)) {
 			continue
 		}
@@ -239,6 +242,10 @@ func (c counters) in(unit int, text []byte) []byte {
 			relevel(out[:begin], string(word), number)
 		}
 	}
+}
+
+func allDigits(b []byte) bool {
+	return !bytes.ContainsFunc(b, func(r rune) bool { return r < '0' || r > '9' })
 }
 
 // relevel makes the folders of hashed levels that stand before a temporary file's name follow its new number: the first is

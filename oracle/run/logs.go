@@ -102,6 +102,10 @@ var noTime = regexp.MustCompile(`\b(?:client_header|client_body|send|lingering|p
 // to read is what had come before.
 func Hasty(conf []byte) bool { return bytes.Contains(conf, []byte("_timeout")) && noTime.Match(conf) }
 
+// Leaves tells whether a configuration has requests that no client waits for: one that is asked for nothing may be given up
+// as soon as it has been sent on.
+func Leaves(conf []byte) bool { return bytes.Contains(conf, []byte("post_action")) }
+
 func isDigit(b byte) bool { return '0' <= b && b <= '9' }
 
 // configurations are the texts that may hold directives: nginx.conf and every

@@ -32,6 +32,8 @@ type Options struct {
 	Timed func(lane int) bool
 	// Hasty tells whether a lane may meet a timer of no length (see wire.Lane). nil: none.
 	Hasty func(lane int) bool
+	// Leaves tells whether in a lane the server may leave an origin that it has asked (see wire.Lane). nil: in none.
+	Leaves func(lane int) bool
 	// Calm repeats a run in lanes while the machine holds a timed lane up, as every run without lanes is.
 	Calm bool
 	// Aged lets the work tree's files grow older than what a server may hold for just written (treeAge) before
@@ -165,7 +167,7 @@ func Boot(ctx context.Context, cell engine.Cell, c *casefile.Case, opt Options) 
 	if r.player, err = wire.NewPlayer(ctx, cell, c.Origins); err != nil {
 		return nil, r.errorf("open origins", err)
 	}
-	r.player.Hasty = slices.ContainsFunc(configurations(c), Hasty)
+	r.player.Hasty, r.player.Leaves = slices.ContainsFunc(configurations(c), Hasty), slices.ContainsFunc(configurations(c), Leaves)
 	if err := r.start(ctx, args); err != nil {
 		r.Abandon()
 		return nil, err
@@ -298,7 +300,7 @@ func (r *Running) lanes(ctx context.Context, c *casefile.Case, opt Options) erro
 			k = len(lanes)
 			at[n] = k
 			r.lane = append(r.lane, n)
-			lanes = append(lanes, wire.Lane{Timed: opt.Timed == nil || opt.Timed(n), Hasty: opt.Hasty != nil && opt.Hasty(n)})
+			lanes = append(lanes, wire.Lane{Timed: opt.Timed == nil || opt.Timed(n), Hasty: opt.Hasty != nil && opt.Hasty(n), Leaves: opt.Leaves != nil && opt.Leaves(n)})
 		}
 		if l := &lanes[k]; s.With != 0 && len(l.Groups) > 0 {
 			g := &l.Groups[len(l.Groups)-1]

@@ -27,3 +27,11 @@ func TestShortAndHasty(t *testing.T) {
 		}
 	}
 }
+
+func TestLeaves(t *testing.T) {
+	for conf, want := range map[string]bool{"location / { post_action /x; }": true, "location / { proxy_pass http://u; }": false} {
+		if got := Leaves([]byte(conf)); got != want {
+			t.Errorf("%s: %v, want %v", conf, got, want)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"nginxoracle/oracle/casefile"
@@ -24,6 +25,9 @@ type Lane struct {
 	// Hasty lanes may meet a timer of no length, which ends before anything else comes: their clients wait for the
 	// server's rest once they are connected, so that it is no chance whether their first bytes are there in time.
 	Hasty bool
+	// Leaves: the server may close an origin's connection as soon as it has sent a request there, as when a post_action is asked for a
+	// client that has gone. Origins answer when it rests, so that it is no chance whether the answer is there before the end.
+	Leaves bool
 }
 
 // lane is a script that is being played: a coroutine that hands control back
@@ -59,10 +63,11 @@ func (p *Player) PlayLanes(ctx context.Context, lanes []Lane) error {
 	p.crowd = len(lanes) > 1
 	begin := p.now()
 	defer func() { p.record.Slow = p.record.Slow || p.crowd && p.now().Sub(begin) > longPlay }()
+	leaves := slices.ContainsFunc(lanes, func(l Lane) bool { return l.Leaves })
+	for _, o := range p.origins {
+		o.lane, o.leaves = -1, leaves
+	}
 	for i, l := range lanes {
-		for _, o := range p.origins {
-			o.lane = -1
-		}
 		run[i] = func(self *lane) error {
 			for _, g := range l.Groups {
 				if err := p.playGroup(ctx, self, g); err != nil {
@@ -81,7 +86,7 @@ func (p *Player) PlayLanes(ctx context.Context, lanes []Lane) error {
 		}
 		for _, o := range p.origins {
 			if i, ok := serves[o.script.Addr]; ok {
-				o.lane = i
+				o.lane, o.leaves = i, lanes[i].Leaves
 			}
 		}
 	}

@@ -72,7 +72,7 @@ func (p *Player) advance(c *conn, atRest bool) (moved bool, err error) {
 			case c.satisfied(s):
 				c.finish()
 				// Bytes show that the server has noticed what was sent, but not if they were on their way before.
-				c.acted = c.acted && c.early
+				c.acted = c.acted && c.early || c.origin.leaves
 				c.whole = s.What == casefile.Request
 			case atRest && s.What == casefile.All:
 				c.silent(s)

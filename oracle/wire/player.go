@@ -69,7 +69,7 @@ func (p *Player) probe(ctx context.Context, first bool) (r engine.Rest, half boo
 
 // Player plays the scripts of one started server. It is used by one goroutine.
 type Player struct {
-	Hasty bool // Play plays as in a hasty lane
+	Hasty, Leaves bool // Play plays as in a lane that is so
 
 	cell    Cell
 	ep      int
@@ -95,6 +95,7 @@ type origin struct {
 	script casefile.Origin
 	fd     int
 	lane   int // the lane that it serves; -1: all of them
+	leaves bool
 	conns  []*conn
 }
 
@@ -154,7 +155,7 @@ func (p *Player) Close() {
 // steps are taken in turn, one step of each, until all scripts have ended. An
 // error means that the rig broke; what targets do never is one.
 func (p *Player) Play(ctx context.Context, group []casefile.Section) error {
-	return p.PlayLanes(ctx, []Lane{{Groups: [][]casefile.Section{group}, Hasty: p.Hasty}})
+	return p.PlayLanes(ctx, []Lane{{Groups: [][]casefile.Section{group}, Hasty: p.Hasty, Leaves: p.Leaves}})
 }
 
 // playGroup is Play inside a lane.

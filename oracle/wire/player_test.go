@@ -670,3 +670,21 @@ send "two"
 		t.Errorf("the server saw (-want +got):\n%s", d)
 	}
 }
+
+// Where the server may leave as soon as it has asked, an origin answers at the server's rest; elsewhere at once.
+func TestOriginAnswersWhoMayLeave(t *testing.T) {
+	for _, leaves := range []bool{false, true} {
+		f, at := newFake(t, nil), map[string]int{}
+		f.serve = func(p *peer) {
+			s := string(p.in)
+			p.in = nil
+			if at[s] = f.probes; s == "a" {
+				f.upstream("127.0.0.1:9001").send("GET / HTTP/1.0\r\n\r\n")
+			}
+		}
+		play(t, f, "-- origin 127.0.0.1:9001 --\nrecv request\nsend \"o\"\n-- client 1 --\nsend \"a\"\nsettle\n", func(p *Player) { p.Leaves = leaves })
+		if _, ok := at["o"]; !ok || (at["o"] > at["a"]+1) != leaves {
+			t.Errorf("leaves %v: asked at look %d, answered at %d", leaves, at["a"], at["o"])
+		}
+	}
+}

@@ -19,6 +19,7 @@ type iovs struct {
 	v     [][]byte
 	size  int64
 	apart bool // the content of a file has a send of its own
+	filed bool // the content of a file follows other memory
 }
 
 func loopIovs(c *ev.Conn) *iovs {
@@ -33,7 +34,7 @@ func loopIovs(c *ev.Conn) *iovs {
 // fill takes the memory at the front of in, at most limit bytes, joining pieces that touch; it
 // gives the first link that it did not take as a whole (ngx_output_chain_to_iovec).
 func (v *iovs) fill(c *ev.Conn, in *Chain, limit int64) (*Chain, bool) {
-	v.v, v.size = v.v[:0], 0
+	v.v, v.size, v.filed = v.v[:0], 0, false
 	for ; in != nil && v.size < limit; in = in.Next {
 		b := in.Buf
 		if b.Special() {
@@ -47,6 +48,7 @@ func (v *iovs) fill(c *ev.Conn, in *Chain, limit int64) (*Chain, bool) {
 				bit(b.Temporary), bit(b.Recycled), bit(b.InFile), address(b.Start), address(b.Data), address(b.Data), address(b.File), b.FilePos, b.FileLast)
 			return nil, false
 		}
+		v.filed = v.filed || b.Pieces && len(v.v) > 0
 		if len(v.v) == maxIovs || v.apart && b.Pieces && len(v.v) > 0 {
 			break
 		}
@@ -98,7 +100,8 @@ func SendChain(c *ev.Conn, in *Chain, limit int64, sendfile bool) (*Chain, bool)
 			return nil, false
 		}
 		send += v.size
-		if c.TCPNopush == ev.TCPUnset && len(v.v) != 0 && cl != nil && cl.Buf.InFile && !cork(c) {
+		file := cl != nil && cl.Buf.InFile || v.filed && sendfile
+		if c.TCPNopush == ev.TCPUnset && len(v.v) != 0 && file && !cork(c) {
 			return nil, false
 		}
 		var n int
