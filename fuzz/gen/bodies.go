@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -31,14 +32,19 @@ func (u *unit) answers(scripts ...[]casefile.Step) string {
 // answer is a script that reads one request and sends a response, in up to three writes, and closes.
 func (u *unit) answer(resp string) []casefile.Step {
 	steps := []casefile.Step{recv(casefile.Request)}
-	for range u.n(3) {
-		if len(resp) > 2 {
-			k := u.in(1, len(resp)-1)
-			steps = append(steps, send(resp[:k]))
-			resp = resp[k:]
+	return append(append(steps, u.writes(resp, 2)...), step(casefile.Close))
+}
+
+// writes sends text cut at up to so many places.
+func (u *unit) writes(text string, cuts int) (steps []casefile.Step) {
+	for range u.n(cuts + 1) {
+		if len(text) > 2 {
+			k := u.in(1, len(text)-1)
+			steps = append(steps, send(text[:k]))
+			text = text[k:]
 		}
 	}
-	return append(steps, send(resp), step(casefile.Close))
+	return append(steps, send(text))
 }
 
 // goodRanges are ranges of which most lie within size bytes.
@@ -170,9 +176,16 @@ func (u *unit) fSlice() {
 // packed is text that is compressed, and perhaps spoiled.
 func (u *unit) packed(text string) string {
 	var b bytes.Buffer
-	w, _ := gzip.NewWriterLevel(&b, []int{0, 1, 9}[u.n(3)]) // these levels are valid
-	_, _ = w.Write([]byte(text))                            // into memory
-	_ = w.Close()
+	w, err := gzip.NewWriterLevel(&b, []int{0, 1, 9}[u.n(3)])
+	if err == nil {
+		_, err = io.WriteString(w, text)
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		panic(err) // of writing to memory at a level that there is
+	}
 	data := b.Bytes()
 	switch u.n(10) {
 	case 0:
@@ -261,14 +274,7 @@ func (u *unit) fRecode() {
 		text = strings.Repeat(text, 60)
 	}
 	steps := []casefile.Step{recv(casefile.Request), send("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n")}
-	for range u.n(4) {
-		if len(text) > 2 {
-			k := u.in(1, len(text)-1)
-			steps = append(steps, send(text[:k]))
-			text = text[k:]
-		}
-	}
-	addr := u.answers(append(steps, send(text), step(casefile.Close)))
+	addr := u.answers(append(append(steps, u.writes(text, 3)...), step(casefile.Close)))
 	if addr == "" {
 		return
 	}

@@ -1,10 +1,10 @@
 package campaign
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 
 	"nginxoracle/fuzz/gen"
 	"nginxoracle/oracle/casefile"
@@ -23,9 +23,9 @@ const calmRuns = 3
 // that has an upstream.
 func lateSlots(cs *casefile.Case, seen ...*observe.Observation) map[int]bool {
 	late := map[int]bool{}
-	isTimed, fails := timed(cs), inUnits(cs, hasUpstream)
+	isTimed := timed(cs)
 	for _, o := range seen {
-		if o.Slow && fails != nil {
+		if fails := inUnits(cs, upstream.Match); o.Slow && fails != nil {
 			for _, c := range o.Clients {
 				s := (c.ID - 1) / 100
 				late[s] = late[s] || fails(s)
@@ -38,8 +38,8 @@ func lateSlots(cs *casefile.Case, seen ...*observe.Observation) map[int]bool {
 	return late
 }
 
-// hasUpstream tells whether a configuration counts the failures of servers, each for ten seconds by default.
-func hasUpstream(conf []byte) bool { return bytes.Contains(conf, []byte("upstream ")) }
+// upstream is what counts the failures of servers, each for ten seconds by default.
+var upstream = regexp.MustCompile(`\bupstream["']?\s`)
 
 // calmly plays units again that differed while the machine held them up. What differs there counts
 // like any other difference; what agrees, agrees.

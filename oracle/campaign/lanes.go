@@ -64,7 +64,7 @@ func lanes(cs *casefile.Case, opt run.Options) run.Options {
 // nobody holds the lines that name no unit.
 const nobody = -1
 
-// whose tells for every unit of a batch which variables it mentions, or inherits a mention of: only what may show a
+// whose tells for every unit of a batch which variables it mentions, or inherits a mention of (see run.Mentions): only what may show a
 // variable's value is compared with its mask. Of what belongs to no unit it may be any.
 func whose(cs *casefile.Case, all []string) func(where string) observe.Part {
 	head, confs := []byte(nil), map[int][][]byte{}
@@ -93,7 +93,7 @@ func whose(cs *casefile.Case, all []string) func(where string) observe.Part {
 		if !ok {
 			p = observe.Part{Name: strconv.Itoa(slot), Vars: all}
 			if own := confs[slot]; len(own) > 0 {
-				p.Vars = run.Variables(append(slices.Clone(own), head)...)
+				p.Vars = run.Mentions(append(slices.Clone(own), head)...)
 			}
 			parts[slot] = p
 		}

@@ -156,6 +156,9 @@ func commonPrefix(a, b []byte) int {
 }
 
 func (m *Comparer) applies(row *Row) bool {
+	if row.Trait != "" && !slices.Contains(m.part.Vars, row.Trait) {
+		return false
+	}
 	return len(row.Vars) == 0 || slices.ContainsFunc(row.Vars, func(v string) bool {
 		return slices.Contains(m.part.Vars, v)
 	})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -100,7 +101,7 @@ func TestEveryRow(t *testing.T) {
 		if row.Where&e.where == 0 {
 			t.Errorf("%s: the example stands where the row does not apply", e.row)
 		}
-		m := New(observation(row.Vars...), observation(row.Vars...))
+		m := New(observation(needs(row)...), observation(needs(row)...))
 		at, equal, _ := m.Compare(e.where, []byte(e.ref), []byte(e.cand))
 		if equal != e.equal {
 			t.Errorf("%s: %q and %q: equal %v, want %v (at %d)", e.row, e.ref, e.cand, equal, e.equal, at)
@@ -112,7 +113,7 @@ func TestEveryRow(t *testing.T) {
 				t.Errorf("%s: %q and %q: masked by %v instead", e.row, e.ref, e.cand, m.Used)
 			}
 			// The row alone does it: without it the texts differ.
-			m = New(observation(row.Vars...), observation(row.Vars...))
+			m = New(observation(needs(row)...), observation(needs(row)...))
 			m.table = without(e.row)
 			if _, equal, _ := m.Compare(e.where, []byte(e.ref), []byte(e.cand)); equal {
 				t.Errorf("%s: %q and %q are equal without it", e.row, e.ref, e.cand)
@@ -128,6 +129,9 @@ func TestEveryRow(t *testing.T) {
 		}
 	}
 }
+
+// needs is what a configuration must have for the row to apply.
+func needs(row *Row) []string { return append(slices.Clone(row.Vars), row.Trait) }
 
 func rowOf(name string) *Row {
 	for i := range Table {
@@ -152,6 +156,25 @@ func TestVariablesMustBeMentioned(t *testing.T) {
 	m := New(observation(), observation())
 	if _, equal, _ := m.Compare(Access, []byte("0.001"), []byte("0.002")); equal {
 		t.Error("a duration was masked though no variable for one is mentioned")
+	}
+}
+
+// Seconds that a configuration gives, and times that an origin gives, are compared.
+func TestFixedTimesAreCompared(t *testing.T) {
+	for _, x := range []struct {
+		has       []string
+		where     Where
+		ref, cand string
+	}{
+		{nil, Client, "\r\nCache-Control: max-age=60\r\n", "\r\nCache-Control: max-age=59\r\n"},
+		{[]string{observe.Expires}, Client, "\r\nCache-Control: max-age=60\r\n", "\r\nCache-Control: max-age=59\r\n"},
+		{[]string{observe.Expires, "sent_http_cache_control"}, Access, "max-age=60\n", "max-age=59\n"},
+		{nil, Client, "\r\nExpires: Mon, 30 Nov 2026 18:39:27 GMT\r\n", "\r\nExpires: Mon, 30 Nov 2026 18:39:28 GMT\r\n"},
+	} {
+		m := New(observation(x.has...), observation(x.has...))
+		if _, equal, _ := m.Compare(x.where, []byte(x.ref), []byte(x.cand)); equal {
+			t.Errorf("with %q: %q and %q are equal by %v", x.has, x.ref, x.cand, m.Used)
+		}
 	}
 }
 
@@ -257,7 +280,7 @@ func TestFinderFindsWhatTheFormFinds(t *testing.T) {
 		}
 		for i := range Table {
 			row := &Table[i]
-			m := New(observation(row.Vars...), observation(row.Vars...))
+			m := New(observation(needs(row)...), observation(needs(row)...))
 			f := m.finder(row.Where, text)
 			f.around(i, len(text))
 			var want []span

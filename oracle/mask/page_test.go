@@ -4,6 +4,8 @@ import (
 	"flag"
 	"fmt"
 	"strings"
+
+	"nginxoracle/oracle/observe"
 )
 
 var update = flag.Bool("update", false, "write docs/masks.md")
@@ -20,6 +22,12 @@ func (r Row) page() string {
 	s := fmt.Sprintf("\n## %s\n\nIn: %s. Form: `%s`\n", r.Name, strings.Join(places, ", "), r.Form)
 	if len(r.Vars) > 0 {
 		s += "Only where the configuration mentions $" + strings.Join(r.Vars, ", $") + ".\n"
+	}
+	if r.Trait != "" {
+		s += "Only where the configuration has " + map[string]string{
+			observe.Expires: "`expires`",
+			observe.Moment:  "`expires` with a moment (`@15h`), `modified` or a variable",
+		}[r.Trait] + ".\n"
 	}
 	if r.Bind {
 		s += "Bound: one value of the reference always goes with the same value of the candidate"

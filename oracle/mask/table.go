@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strconv"
 	"time"
+
+	"nginxoracle/oracle/observe"
 )
 
 // Where a mask applies: what kind of text the value stands in.
@@ -32,6 +34,8 @@ type Row struct {
 	// Vars: the row applies only where the configuration mentions one of these variables.
 	// Without Vars it applies always.
 	Vars []string
+	// Trait: besides, the row applies only where the configuration has this: observe.Expires or observe.Moment. Empty: whatever it has.
+	Trait string
 	// Form finds the value: its first group. What is around the group is context.
 	Form  *regexp.Regexp
 	Check func(value string, s *Side) error
@@ -56,19 +60,19 @@ var Table = []Row{
 		Why:   "the time at which the response was made; RFC 9110 section 5.6.7, IMF-fixdate, within two seconds of the run",
 	},
 	{
-		Name: "expires", Where: Client, Chance: true,
+		Name: "expires", Where: Client, Trait: observe.Expires, Chance: true,
 		Form:  regexp.MustCompile(`\r\nExpires: ([^\r\n]*)\r\n`),
 		Check: anyIMFDate, Pair: sameLead,
 		Why: "made from the current time by expires; both sides must be equally far from their run's begin, two seconds apart at most",
 	},
 	{
-		Name: "max-age", Where: Client, Chance: true,
+		Name: "max-age", Where: Client, Trait: observe.Moment, Chance: true,
 		Form:  regexp.MustCompile(`\r\nCache-Control: max-age=(\d+)\r\n`),
 		Check: number(0, 1<<40), Pair: sameMoment,
-		Why: "seconds until a moment (expires @15h, expires modified +1d); counted from its run's begin both sides must mean the same one, give or take two seconds and the run's length",
+		Why: "seconds until a moment (expires @15h, expires modified +1d, or what a variable holds); counted from its run's begin both sides must mean the same one, give or take two seconds and the run's length",
 	},
 	{
-		Name: "max-age-sent", Where: wires | Access | Tree, Vars: []string{"sent_http_cache_control"}, Chance: true,
+		Name: "max-age-sent", Where: wires | Access | Tree, Vars: []string{"sent_http_cache_control"}, Trait: observe.Moment, Chance: true,
 		Form:  regexp.MustCompile(`\bmax-age=(\d+)`),
 		Check: number(0, 1<<40), Pair: sameMoment,
 		Why: "the same seconds in $sent_http_cache_control: in a log line, or sent on",

@@ -74,11 +74,18 @@ type Undone struct {
 	Text string // the step, and why not
 }
 
+// What a configuration has besides variables, among Observation.Vars; no variable is called so.
+const (
+	Expires = "expires TIME"   // an expires directive
+	Moment  = "expires MOMENT" // one that counts to a moment, or may: expires @15h, expires modified +1d, expires $variable
+)
+
 // Observation is everything that was seen while one target ran one case.
 type Observation struct {
-	Info     engine.Info
-	At       time.Time // when the run began; masks check dates against it
-	Vars     []string  // variables that the configuration mentions, sorted; masks depend on them
+	Info engine.Info
+	At   time.Time // when the run began; masks check dates against it
+	// Vars: the variables that the configuration mentions, and of Expires and Moment what holds for it, sorted; masks depend on them.
+	Vars     []string
 	Took     time.Duration
 	Spent    []Spent // where the time went, in order
 	Test     Command // nginx -t

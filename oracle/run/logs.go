@@ -132,10 +132,22 @@ func logNames(c *casefile.Case, w word) map[string]bool {
 	return names
 }
 
-// Variables are the names of all variables that texts of a configuration mention, sorted.
-func Variables(texts ...[]byte) []string {
+// expiresWord is the directive expires with what it is given. A comment that reads like one costs a mask, no more.
+var expiresWord = regexp.MustCompile(`(?:^|[\s;{}"'])expires["']?\s([^;]*);`)
+
+// Mentions are the names of all variables that texts of a configuration mention, and what of observe.Expires and
+// observe.Moment they have, sorted.
+func Mentions(texts ...[]byte) []string {
 	seen := map[string]bool{}
 	for _, text := range texts {
+		if bytes.Contains(text, []byte("expires")) {
+			for _, m := range expiresWord.FindAllSubmatch(text, -1) {
+				seen[observe.Expires] = true
+				if bytes.ContainsAny(m[1], "@$") || bytes.Contains(m[1], []byte("modified")) {
+					seen[observe.Moment] = true
+				}
+			}
+		}
 		for at := bytes.IndexByte(text, '$'); at >= 0 && at < len(text); {
 			rest := bytes.TrimPrefix(text[at+1:], []byte("{"))
 			end := bytes.IndexFunc(rest, func(r rune) bool { return !(r == '_' || r >= 'a' && r <= 'z' || r >= '0' && r <= '9') })

@@ -101,9 +101,9 @@ func (c *conn) flush() {
 	}
 }
 
-// oneSegment is how many bytes loopback carries at once (64 KiB of TCP, 48 KiB of a Unix socket, less what heads take): of more, the
+// oneSegment is how many bytes loopback surely carries at once (a Unix socket takes no more than some 35 KiB in one piece): of more, the
 // server can be awake, and see a part, before the rest has been written. How much it finds at its first read would be chance.
-const oneSegment = 44 << 10
+const oneSegment = 32 << 10
 
 // first writes what a send begins with: all that the kernel takes, in one piece for the server.
 func (p *Player) first(c *conn) (err error) {

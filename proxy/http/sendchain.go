@@ -35,6 +35,7 @@ func loopIovs(c *ev.Conn) *iovs {
 // gives the first link that it did not take as a whole (ngx_output_chain_to_iovec).
 func (v *iovs) fill(c *ev.Conn, in *Chain, limit int64) (*Chain, bool) {
 	v.v, v.size, v.filed = v.v[:0], 0, false
+	memory := false // that is no file's content
 	for ; in != nil && v.size < limit; in = in.Next {
 		b := in.Buf
 		if b.Special() {
@@ -48,7 +49,8 @@ func (v *iovs) fill(c *ev.Conn, in *Chain, limit int64) (*Chain, bool) {
 				bit(b.Temporary), bit(b.Recycled), bit(b.InFile), address(b.Start), address(b.Data), address(b.Data), address(b.File), b.FilePos, b.FileLast)
 			return nil, false
 		}
-		v.filed = v.filed || b.Pieces && len(v.v) > 0
+		v.filed = v.filed || b.Pieces && memory
+		memory = memory || !b.Pieces
 		if len(v.v) == maxIovs || v.apart && b.Pieces && len(v.v) > 0 {
 			break
 		}
