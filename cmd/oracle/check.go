@@ -94,9 +94,9 @@ func check(cmd *cobra.Command, o *checkOptions, path string) error {
 	ownWords(res, v)
 	if o.Save == "" {
 		v.Unsaved = true
-		v.Again = strings.Join([]string{"oracle check", path, "--targets", o.Reference + "," + o.Candidate, "--save case.txtar, then oracle replay case.txtar"}, " ")
+		v.Again = strings.Join([]string{oracle("check"), report.Word(path), "--targets", report.Word(o.Reference + "," + o.Candidate), "--save case.txtar, then", oracle("replay"), "case.txtar"}, " ")
 	} else {
-		v.Again = strings.Replace(v.Again, path, o.Save, 1)
+		v.Again = strings.Replace(v.Again, report.Word(path), report.Word(o.Save), 1)
 	}
 	if o.JSON {
 		if err := printJSON(cmd.OutOrStdout(), map[string]any{"result": v.JSON(), "requests": requests, "notes": res.Notes}); err != nil {

@@ -15,6 +15,7 @@ import (
 	"nginxoracle/oracle/diff"
 	"nginxoracle/oracle/exit"
 	"nginxoracle/oracle/reference"
+	"nginxoracle/oracle/report"
 	"nginxoracle/oracle/triage"
 )
 
@@ -121,11 +122,11 @@ func findings(cmd *cobra.Command, o *findingsOptions) error {
 		lines = append(lines, l)
 		worst = worse(worst, k.Kind)
 		if !o.JSON {
-			again := "replay" + targetsAgain(o.options) + " " + l.File
+			again := oracle("replay") + targetsAgain(o.options) + " " + report.Word(l.File)
 			if k.Entry == nil { // the page itself
-				again = "findings"
+				again = oracle("findings")
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%-8s %-10s %s\n         again: oracle %s\n", l.ID, l.Kind, l.Text, again)
+			fmt.Fprintf(cmd.OutOrStdout(), "%-8s %-10s %s\n         again: %s\n", l.ID, l.Kind, l.Text, again)
 		}
 	}
 	if unseen > 0 {

@@ -24,6 +24,7 @@ import (
 	"nginxoracle/oracle/exit"
 	"nginxoracle/oracle/minimize"
 	"nginxoracle/oracle/reference"
+	"nginxoracle/oracle/report"
 )
 
 type fuzzOptions struct {
@@ -151,12 +152,12 @@ func fuzz(cmd *cobra.Command, o *fuzzOptions) error {
 			return exit.Wrap(exit.Rig, jerr)
 		}
 	} else {
-		sum.Flags = targetsAgain(o.options)
+		sum.Replay = oracle("replay") + targetsAgain(o.options)
 		sum.Print(cmd.OutOrStdout(), o.Jobs)
 		if pair.Warning != "" {
 			fmt.Fprintln(cmd.OutOrStdout(), pair.Warning)
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "again     oracle fuzz --dir %s%s\n", o.Dir, flagsAgain(o))
+		fmt.Fprintf(cmd.OutOrStdout(), "again     %s --dir %s%s\n", oracle("fuzz"), report.Word(o.Dir), flagsAgain(o))
 	}
 	if _, more, ok := strings.Cut(errorText(err), "\n"); ok { // the first line is in Why
 		fmt.Fprintln(errw, more)
@@ -272,18 +273,26 @@ func flagsAgain(o *fuzzOptions) (s string) {
 		s += " --reference-vs-reference"
 	}
 	if o.Corpus != "corpus" {
-		s += " --corpus " + o.Corpus
+		s += " --corpus " + report.Word(o.Corpus)
 	}
 	return s + targetsAgain(o.options)
+}
+
+// oracle is how a line to paste begins: this program, as it was called, and one of its commands.
+func oracle(command string) string {
+	if name := os.Args[0]; strings.Contains(name, "/") {
+		return report.Word(name) + " " + command
+	}
+	return "oracle " + command
 }
 
 // targetsAgain are the flags that name the targets in a line to paste.
 func targetsAgain(o *options) (s string) {
 	if o.Candidate != "proxy" {
-		s += " --candidate " + o.Candidate
+		s += " --candidate " + report.Word(o.Candidate)
 	}
 	if o.Reference != "nginx" {
-		s += " --reference " + o.Reference
+		s += " --reference " + report.Word(o.Reference)
 	}
 	if o.Cell != "auto" {
 		s += " --cell " + o.Cell

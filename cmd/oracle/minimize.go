@@ -18,6 +18,7 @@ import (
 	"nginxoracle/oracle/minimize"
 	"nginxoracle/oracle/observe"
 	"nginxoracle/oracle/reference"
+	"nginxoracle/oracle/report"
 	"nginxoracle/oracle/run"
 	"nginxoracle/oracle/triage"
 )
@@ -168,8 +169,8 @@ func minimizeCase(cmd *cobra.Command, o *minimizeOptions, path string) error {
 			return exit.Wrap(exit.Rig, err)
 		}
 	} else {
-		fmt.Fprintf(cmd.OutOrStdout(), "signature  %s\nshrunk     %d bytes to %d, %s\nwork       %s in %s\nagain      oracle replay%s %s\n",
-			rep.Signature, before, after, o.Output, rep.Shrink, rep.Took.Round(10*time.Millisecond), targetsAgain(o.options), o.Output)
+		fmt.Fprintf(cmd.OutOrStdout(), "signature  %s\nshrunk     %d bytes to %d, %s\nwork       %s in %s\nagain      %s%s %s\n",
+			rep.Signature, before, after, o.Output, rep.Shrink, rep.Took.Round(10*time.Millisecond), oracle("replay"), targetsAgain(o.options), report.Word(o.Output))
 		if rep.Why != "" {
 			fmt.Fprintf(cmd.OutOrStdout(), "note       %s\n", rep.Why)
 		}
@@ -201,11 +202,11 @@ func halfWay(output string, c *casefile.Case, path string) (*casefile.Case, erro
 
 // goOn is the command that goes on where this one ends.
 func goOn(o *minimizeOptions, path string) string {
-	s := "oracle minimize" + targetsAgain(o.options)
+	s := oracle("minimize") + targetsAgain(o.options)
 	if o.Output != besides(path) {
-		s += " --output " + o.Output
+		s += " --output " + report.Word(o.Output)
 	}
-	return s + " " + path
+	return s + " " + report.Word(path)
 }
 
 // besides is where the result goes that nobody gave a name to.

@@ -419,12 +419,12 @@ func (r *outcome) little() string {
 
 // view is what a person is shown of the outcome.
 func (r *outcome) view(o *replayOptions) *report.View {
-	again := "oracle replay" + targetsAgain(o.options)
+	again := oracle("replay") + targetsAgain(o.options)
 	if o.ReferenceOnly {
 		again += " --reference-only"
 	}
 	v := &report.View{Case: r.c, Ref: o.Reference, Cand: o.Candidate, Result: r.result, Word: string(r.expected), Note: r.little(),
-		Again: again + " " + r.c.Name}
+		Again: again + " " + report.Word(r.c.Name)}
 	if o.ReferenceOnly {
 		v.Ref, v.Cand = o.Reference, "again"
 	}

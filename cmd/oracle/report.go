@@ -176,7 +176,7 @@ func findingViews(cmd *cobra.Command, o *reportOptions, list []campaign.Finding)
 		case err != nil:
 			views = append(views, report.JSON{Case: f.File, Verdict: "not there any more", Title: f.Signature, Why: err.Error()})
 		case o.NoRun:
-			views = append(views, report.JSON{Case: f.File, Verdict: "differ", Title: f.Signature, Again: "oracle replay " + f.File})
+			views = append(views, report.JSON{Case: f.File, Verdict: "differ", Title: f.Signature, Again: oracle("replay") + " " + report.Word(f.File)})
 		default:
 			cases = append(cases, c)
 		}

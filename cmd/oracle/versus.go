@@ -39,7 +39,7 @@ func versus(cmd *cobra.Command, o *fuzzOptions, cfg campaign.Config) error {
 	} else {
 		v.Print(w)
 		fmt.Fprintf(w, "machine   %s, %d CPUs, load %s; both campaigns at the same time, %d pairs of cells each\n", runtime.GOARCH, runtime.NumCPU(), load(), cfg.Jobs)
-		fmt.Fprintf(w, "again     oracle fuzz --compare-feedback --seed %d --duration %s%s\n", cfg.Seed, cfg.Duration, flagsAgain(o))
+		fmt.Fprintf(w, "again     %s --compare-feedback --seed %d --duration %s%s\n", oracle("fuzz"), cfg.Seed, cfg.Duration, flagsAgain(o))
 	}
 	if cmd.Context().Err() != nil { // half of a comparison is none
 		return done(cmd, exit.Rig, "fuzz: interrupted, with and without feedback after %d and %d batches", v.Steered.Batches, v.Blind.Batches)

@@ -16,6 +16,7 @@ import (
 	"nginxoracle/oracle/catalog"
 	"nginxoracle/oracle/count"
 	"nginxoracle/oracle/exit"
+	"nginxoracle/oracle/report"
 )
 
 // Snapshot is where a campaign stands.
@@ -36,7 +37,7 @@ type Summary struct {
 	Why     string
 	Dir     string
 	Open    []Finding // those of this campaign that nobody has dealt with
-	Flags   string    // that name the targets, for the lines to paste: "" or " --candidate X"
+	Replay  string    // what the lines to paste begin with: "oracle replay" and the flags that name the targets
 	Waiting []string  // pending cases that nobody looked at yet
 	Stopped *Stop     `json:",omitempty"` // what ended a campaign that ends at the first mismatch
 }
@@ -233,18 +234,18 @@ func (s Summary) Print(w io.Writer, jobs int) {
 	}
 	for _, f := range s.Open {
 		p("finding   %s  %s", f.ID, f.Signature)
-		p("          oracle replay%s %s", s.Flags, f.File)
+		p("          %s %s", s.Replay, report.Word(f.File))
 	}
 	for i, f := range s.Waiting {
 		if i == 5 {
 			p("waiting   and %d more", len(s.Waiting)-i)
 			break
 		}
-		p("waiting   oracle replay%s %s", s.Flags, f)
+		p("waiting   %s %s", s.Replay, report.Word(f))
 	}
 	for _, k := range s.aside() {
 		p("%s  %s", k.word, k.what)
-		p("          oracle replay%s %s", s.Flags, filepath.Join(s.Dir, k.dir))
+		p("          %s %s", s.Replay, report.Word(filepath.Join(s.Dir, k.dir)))
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 
 // What has no verdict is on nobody's list: the last lines say where it is kept and how to look again.
 func TestSummaryNamesWhatIsKept(t *testing.T) {
-	s := Summary{Dir: "campaign/x", Flags: " --candidate x"}
+	s := Summary{Dir: "campaign/x", Replay: "oracle replay --candidate x"}
 	s.Batches, s.Unstable, s.Company, s.RigFailed = 1, 3, 1, 2
 	var b strings.Builder
 	s.Print(&b, 1)
