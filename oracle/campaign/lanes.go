@@ -66,7 +66,7 @@ const nobody = -1
 
 // whose tells for every unit of a batch which variables it mentions, or inherits a mention of (see run.Mentions): only what may show a
 // variable's value is compared with its mask. Of what belongs to no unit it may be any.
-func whose(cs *casefile.Case, all []string) func(where string) observe.Part {
+func whose(cs *casefile.Case, all observe.Mentions) func(where string) observe.Part {
 	head, confs := []byte(nil), map[int][][]byte{}
 	for _, f := range cs.Files {
 		owner := slotsIn([]byte(f.Path))
@@ -87,13 +87,13 @@ func whose(cs *casefile.Case, all []string) func(where string) observe.Part {
 	return func(where string) observe.Part {
 		slot, ok := placeSlot(where)
 		if !ok {
-			return observe.Part{Name: "nobody", Vars: all, Mixed: true}
+			return observe.Part{Name: "nobody", Mentions: all, Mixed: true}
 		}
 		p, ok := parts[slot]
 		if !ok {
-			p = observe.Part{Name: strconv.Itoa(slot), Vars: all}
+			p = observe.Part{Name: strconv.Itoa(slot), Mentions: all}
 			if own := confs[slot]; len(own) > 0 {
-				p.Vars = run.Mentions(append(slices.Clone(own), head)...)
+				p.Mentions = run.Mentions(append(slices.Clone(own), head)...)
 			}
 			parts[slot] = p
 		}
@@ -106,7 +106,7 @@ func whose(cs *casefile.Case, all []string) func(where string) observe.Part {
 // by their text; each unit's temporary files numbered from one.
 func byUnit(cs *casefile.Case, o *observe.Observation) *observe.Observation {
 	n := *o
-	n.Part = whose(cs, o.Vars)
+	n.Part = whose(cs, o.Mentions)
 	count := counters{}
 	n.Clients = slices.Clone(o.Clients)
 	for i := range n.Clients {

@@ -195,7 +195,7 @@ func TestMasksOfAUnitApplyToIt(t *testing.T) {
 	}
 	cs := &casefile.Case{Files: []casefile.File{{Path: "nginx.conf", Data: conf}}}
 	seen := func(nobody, own, other string) *observe.Observation {
-		o := &observe.Observation{Vars: []string{"connection"}, Access: map[string][]byte{
+		o := &observe.Observation{Mentions: observe.Mentions{Vars: []string{"connection"}}, Access: map[string][]byte{
 			"logs/access.log": []byte(nobody), "logs/u00.log": []byte(own), "logs/u01.log": []byte(other)}}
 		return byUnit(cs, o)
 	}

@@ -13,6 +13,7 @@ type span struct{ start, end int }
 // millions of values long, and mostly differs at its begin.
 type finder struct {
 	text  []byte
+	where Where
 	rows  []values // as the table's; without a form where the row does not apply
 	looks int      // at values, in all
 }
@@ -35,9 +36,9 @@ const piece = 4 << 10
 const lineEnd = len("\r\n")
 
 func (m *Comparer) finder(where Where, text []byte) *finder {
-	f := &finder{text: text, rows: make([]values, len(m.table))}
+	f := &finder{text: text, where: where, rows: make([]values, len(m.table))}
 	for i := range m.table {
-		if row := &m.table[i]; row.Where&where != 0 && m.applies(row) {
+		if row := &m.table[i]; row.Where&where != 0 && m.applies(row, where) {
 			f.rows[i].form = row.Form
 		}
 	}

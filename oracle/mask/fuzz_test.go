@@ -18,7 +18,7 @@ func FuzzCompare(f *testing.F) {
 	f.Fuzz(func(t *testing.T, a, b []byte, place byte) {
 		where := places[int(place)%len(places)]
 		o := func() *observe.Observation {
-			return &observe.Observation{At: time.Date(2026, 11, 30, 18, 50, 46, 0, time.UTC), Vars: []string{"request_id", "connection", "pid", "msec", "request_time"}}
+			return &observe.Observation{At: time.Date(2026, 11, 30, 18, 50, 46, 0, time.UTC), Mentions: observe.Mentions{Vars: []string{"request_id", "connection", "pid", "msec", "request_time"}}}
 		}
 		if _, equal, _ := New(o(), o()).Compare(where, a, bytes.Clone(a)); !equal {
 			t.Fatalf("%q differs from itself", a)

@@ -7,6 +7,7 @@ package mask
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"slices"
 	"time"
 
@@ -54,6 +55,7 @@ type Comparer struct {
 	table     []Row
 	there     map[binding]string // row and the reference's value -> the candidate's
 	back      map[binding]string // and the other way round
+	forms     map[string]*regexp.Regexp
 }
 
 type binding struct{ part, row, value string }
@@ -62,8 +64,8 @@ type binding struct{ part, row, value string }
 func New(ref, cand *observe.Observation) *Comparer {
 	return &Comparer{
 		Used: map[string]int{}, ref: sideOf(ref), cand: sideOf(cand), table: Table,
-		part:  observe.Part{Vars: ref.Vars},
-		there: map[binding]string{}, back: map[binding]string{},
+		part:  observe.Part{Mentions: ref.Mentions},
+		there: map[binding]string{}, back: map[binding]string{}, forms: map[string]*regexp.Regexp{},
 	}
 }
 
@@ -123,11 +125,11 @@ func (m *Comparer) compare(rs, cs *finder) (at int, equal bool, align Alignment)
 func (m *Comparer) show(where Where, ref []byte) {
 	for i := range m.table {
 		row := &m.table[i]
-		if row.Where&where == 0 || !m.applies(row) {
+		if row.Where&where == 0 || !m.applies(row, where) {
 			continue
 		}
 		for _, g := range row.Form.FindAllSubmatchIndex(ref, -1) {
-			if row.Check(string(ref[g[2]:g[3]]), m.ref) == nil {
+			if m.stands(row, where, ref, span{g[2], g[3]}) && row.Check(string(ref[g[2]:g[3]]), m.ref) == nil {
 				m.Shown[row.Name]++
 			}
 		}
@@ -155,13 +157,47 @@ func commonPrefix(a, b []byte) int {
 	return n
 }
 
-func (m *Comparer) applies(row *Row) bool {
+// applies tells whether a text at where may hold values of a row.
+func (m *Comparer) applies(row *Row, where Where) bool {
 	if row.Trait != "" && !slices.Contains(m.part.Vars, row.Trait) {
 		return false
 	}
-	return len(row.Vars) == 0 || slices.ContainsFunc(row.Vars, func(v string) bool {
-		return slices.Contains(m.part.Vars, v)
-	})
+	return m.anywhere(row) || where&wires == 0 && slices.ContainsFunc(row.Vars, func(v string) bool { return m.part.Logged[v] != nil })
+}
+
+// anywhere tells whether a row's variable may be part of any text.
+func (m *Comparer) anywhere(row *Row) bool {
+	return len(row.Vars) == 0 || slices.ContainsFunc(row.Vars, func(v string) bool { return slices.Contains(m.part.Vars, v) })
+}
+
+// stands tells whether a value stands where one of the row's may: where only log_formats have the variable, its line must be of such a format.
+func (m *Comparer) stands(row *Row, where Where, text []byte, s span) bool {
+	if row.Inside || m.anywhere(row) {
+		return true
+	}
+	from := bytes.LastIndexByte(text[:s.start], '\n') + 1
+	to := len(text)
+	if i := bytes.IndexByte(text[s.end:], '\n'); i >= 0 {
+		to = s.end + i
+	}
+	for _, v := range row.Vars {
+		for _, p := range m.part.Logged[v] {
+			if m.form(p.Before).Match(text[from:s.start]) && m.form(p.After).Match(text[s.end:to]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// form compiles a pattern once.
+func (m *Comparer) form(p string) *regexp.Regexp {
+	f := m.forms[p]
+	if f == nil {
+		f = regexp.MustCompile(p)
+		m.forms[p] = f
+	}
+	return f
 }
 
 // covering finds a row whose value covers the difference at i in the reference's
@@ -173,6 +209,9 @@ func (m *Comparer) covering(rs, cs *finder, i, j int) (r, c span, ok bool) {
 		for _, r := range rs.around(row, i) {
 			for _, c := range cs.around(row, j) {
 				if i-r.start != j-c.start || r.end == i && c.end == j {
+					continue
+				}
+				if !m.stands(&m.table[row], rs.where, rs.text, r) || !m.stands(&m.table[row], cs.where, cs.text, c) {
 					continue
 				}
 				if m.accept(&m.table[row], string(rs.text[r.start:r.end]), string(cs.text[c.start:c.end])) {

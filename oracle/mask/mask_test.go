@@ -20,7 +20,7 @@ var runAt = time.Date(2026, 11, 30, 17, 39, 27, 400e6, time.UTC)
 
 func observation(vars ...string) *observe.Observation {
 	return &observe.Observation{
-		At: runAt, Took: 300 * time.Millisecond, Vars: vars,
+		At: runAt, Took: 300 * time.Millisecond, Mentions: observe.Mentions{Vars: vars},
 		Process: observe.Process{Pid: 12},
 		Clients: []observe.Conn{{ID: 1, Port: 40001}, {ID: 2, Port: 40002}},
 	}
@@ -156,6 +156,35 @@ func TestVariablesMustBeMentioned(t *testing.T) {
 	m := New(observation(), observation())
 	if _, equal, _ := m.Compare(Access, []byte("0.001"), []byte("0.002")); equal {
 		t.Error("a duration was masked though no variable for one is mentioned")
+	}
+}
+
+// What only a log_format has stands in lines of that form, and nowhere else.
+func TestLoggedVariables(t *testing.T) {
+	for _, x := range []struct {
+		where     Where
+		ref, cand string
+		equal     bool
+	}{
+		{Access, "a\n1 200 5\nb", "a\n2 200 5\nb", true},
+		{Access, "1 200 5\n2 200 5\n", "2 200 5\n3 200 5\n", true},
+		{Access, "1 200 5", "1 200 6", false},
+		{Access, "1 6 5\n", "1 7 5\n", false},
+		{Access, "1\n", "2\n", false}, // a line of another format
+		{Client, "\r\nX: 1 200 5\r\n", "\r\nX: 2 200 5\r\n", false},
+		{Origin, "1 200 5\n", "2 200 5\n", false},
+		{Tree, "1 200 5\n", "2 200 5\n", true},
+	} {
+		o := observation()
+		o.Mentions.Logged = map[string][]observe.Place{"connection": {{Before: "^$", After: "^ .* .*$"}}}
+		m := New(o, o)
+		m.Shown = map[string]int{}
+		if _, equal, _ := m.Compare(x.where, []byte(x.ref), []byte(x.cand)); equal != x.equal {
+			t.Errorf("%q and %q: equal %v", x.ref, x.cand, equal)
+		}
+		if want := strings.Count(x.ref, " 5\n"); x.equal && m.Shown["connection"] != want {
+			t.Errorf("%q: %d values shown, want %d", x.ref, m.Shown["connection"], want)
+		}
 	}
 }
 

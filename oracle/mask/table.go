@@ -31,9 +31,11 @@ const (
 type Row struct {
 	Name  string
 	Where Where
-	// Vars: the row applies only where the configuration mentions one of these variables.
-	// Without Vars it applies always.
+	// Vars: the row applies only where the configuration mentions one of these variables: anywhere, or, if only a log_format
+	// does, where that has it in a line. Without Vars it applies always.
 	Vars []string
+	// Inside: the value is a part of such a variable's.
+	Inside bool
 	// Trait: besides, the row applies only where the configuration has this: observe.Expires or observe.Moment. Empty: whatever it has.
 	Trait string
 	// Form finds the value: its first group. What is around the group is context.
@@ -72,7 +74,7 @@ var Table = []Row{
 		Why: "seconds until a moment (expires @15h, expires modified +1d, or what a variable holds); counted from its run's begin both sides must mean the same one, give or take two seconds and the run's length",
 	},
 	{
-		Name: "max-age-sent", Where: wires | Access | Tree, Vars: []string{"sent_http_cache_control"}, Trait: observe.Moment, Chance: true,
+		Name: "max-age-sent", Where: wires | Access | Tree, Vars: []string{"sent_http_cache_control"}, Inside: true, Trait: observe.Moment, Chance: true,
 		Form:  regexp.MustCompile(`\bmax-age=(\d+)`),
 		Check: number(0, 1<<40), Pair: sameMoment,
 		Why: "the same seconds in $sent_http_cache_control: in a log line, or sent on",

@@ -74,7 +74,19 @@ type Undone struct {
 	Text string // the step, and why not
 }
 
-// What a configuration has besides variables, among Observation.Vars; no variable is called so.
+// Mentions is what a configuration has that masks depend on.
+type Mentions struct {
+	// Vars: the variables that it mentions anywhere but in a log_format, and of Expires and Moment what holds for it, sorted.
+	Vars []string
+	// Logged: where its log_formats have variables, by their names.
+	Logged map[string][]Place
+}
+
+// Place is where a log_format has a variable, as patterns (of package regexp) for what a line has before the variable's value and
+// behind it. Empty: anything.
+type Place struct{ Before, After string }
+
+// What a configuration has besides variables, among Mentions.Vars; no variable is called so.
 const (
 	Expires = "expires TIME"   // an expires directive
 	Moment  = "expires MOMENT" // one that counts to a moment, or may: expires @15h, expires modified +1d, expires $variable
@@ -82,10 +94,9 @@ const (
 
 // Observation is everything that was seen while one target ran one case.
 type Observation struct {
-	Info engine.Info
-	At   time.Time // when the run began; masks check dates against it
-	// Vars: the variables that the configuration mentions, and of Expires and Moment what holds for it, sorted; masks depend on them.
-	Vars     []string
+	Info     engine.Info
+	At       time.Time // when the run began; masks check dates against it
+	Mentions Mentions
 	Took     time.Duration
 	Spent    []Spent // where the time went, in order
 	Test     Command // nginx -t
@@ -111,10 +122,10 @@ type Observation struct {
 	Part func(where string) Part
 }
 
-// Part is what of an observation shares the values that masks bind, and the variables that they depend on.
+// Part is what of an observation shares the values that masks bind, and what they depend on.
 type Part struct {
 	Name string
-	Vars []string // see Observation.Vars
+	Mentions
 	// Mixed: its lines came from several lanes in any order, so that which value of the one side goes with which
 	// of the other is chance.
 	Mixed bool

@@ -2,7 +2,6 @@ package run
 
 import (
 	"bytes"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -130,41 +129,6 @@ func logNames(c *casefile.Case, w word) map[string]bool {
 		})
 	}
 	return names
-}
-
-// expiresWord is the directive expires with what it is given. A comment that reads like one costs a mask, no more.
-var expiresWord = regexp.MustCompile(`(?:^|[\s;{}"'])expires["']?\s([^;]*);`)
-
-// Mentions are the names of all variables that texts of a configuration mention, and what of observe.Expires and
-// observe.Moment they have, sorted.
-func Mentions(texts ...[]byte) []string {
-	seen := map[string]bool{}
-	for _, text := range texts {
-		if bytes.Contains(text, []byte("expires")) {
-			for _, m := range expiresWord.FindAllSubmatch(text, -1) {
-				seen[observe.Expires] = true
-				if bytes.ContainsAny(m[1], "@$") || bytes.Contains(m[1], []byte("modified")) {
-					seen[observe.Moment] = true
-				}
-			}
-		}
-		for at := bytes.IndexByte(text, '$'); at >= 0 && at < len(text); {
-			rest := bytes.TrimPrefix(text[at+1:], []byte("{"))
-			end := bytes.IndexFunc(rest, func(r rune) bool { return !(r == '_' || r >= 'a' && r <= 'z' || r >= '0' && r <= '9') })
-			if end < 0 {
-				end = len(rest)
-			}
-			if end > 0 && !seen[string(rest[:end])] {
-				seen[string(rest[:end])] = true
-			}
-			next := bytes.IndexByte(text[at+1:], '$')
-			if next < 0 {
-				break
-			}
-			at += 1 + next
-		}
-	}
-	return slices.Sorted(maps.Keys(seen))
 }
 
 // Levels at which an error log's entries are compared.

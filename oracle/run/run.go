@@ -139,7 +139,7 @@ func (r *Running) spent(stage string) {
 // the server. A server that refuses its configuration is no error: the
 // observation says so, and sections are not played.
 func Boot(ctx context.Context, cell engine.Cell, c *casefile.Case, opt Options) (*Running, error) {
-	r := &Running{cell: cell, c: c, aside: opt.Aside, o: &observe.Observation{Info: cell.Info(), At: time.Now(), Vars: Mentions(configurations(c)...)}}
+	r := &Running{cell: cell, c: c, aside: opt.Aside, o: &observe.Observation{Info: cell.Info(), At: time.Now(), Mentions: Mentions(configurations(c)...)}}
 	r.mark = r.o.At
 	if err := cell.Reset(ctx, tree(c)); err != nil {
 		return nil, r.errorf("write the work tree", err)
