@@ -34,6 +34,7 @@ type conn struct {
 	acted   bool      // the server may still be busy with what the last steps did
 	waits   bool      // origin: the current step waits for the server to rest
 	whole   bool      // origin: the request has been received to its end
+	had     int       // origin: the bytes that were there when the last send began
 	early   bool      // origin: the last send came before that: what is received next does not answer it
 	asked   time.Time // origin: since when a step may wait for that
 	since   time.Time // client: when it sent or was waited for last; a pause that the script says so is not counted

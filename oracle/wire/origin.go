@@ -71,8 +71,8 @@ func (p *Player) advance(c *conn, atRest bool) (moved bool, err error) {
 				c.pc = len(c.steps) // the peer has gone: nobody is there to answer
 			case c.satisfied(s):
 				c.finish()
-				// Bytes show that the server has noticed what was sent, but not if they were on their way before.
-				c.acted = c.acted && c.early || c.origin.leaves
+				// Bytes show that the server has noticed what was sent, but not if they were on their way before, or here.
+				c.acted = c.acted && (c.early || c.pos <= c.had) || c.origin.leaves
 				c.whole = s.What == casefile.Request
 			case atRest && s.What == casefile.All:
 				c.silent(s)
@@ -84,7 +84,7 @@ func (p *Player) advance(c *conn, atRest bool) (moved bool, err error) {
 			continue
 		case casefile.Send:
 			if !c.started {
-				c.out, c.started, c.early = bytes.Join(s.Data, nil), true, !c.whole
+				c.out, c.started, c.early, c.had = bytes.Join(s.Data, nil), true, !c.whole, len(c.rec.Recv)
 				if err := p.first(c); err != nil {
 					return moved, err
 				}

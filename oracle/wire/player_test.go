@@ -688,3 +688,29 @@ func TestOriginAnswersWhoMayLeave(t *testing.T) {
 		}
 	}
 }
+
+// A request that has come before an origin's last word is no sign that the server has noticed that: the answer waits for the
+// server's rest. One that comes behind it is answered at once.
+func TestOriginAnswersWhatCameBefore(t *testing.T) {
+	for _, before := range []bool{false, true} {
+		f, at := newFake(t, nil), map[string]int{}
+		f.serve = func(p *peer) {
+			s := string(p.in)
+			p.in = nil
+			if s == "" {
+				return
+			}
+			switch at[s] = f.probes; {
+			case s == "a":
+				up := f.upstream("127.0.0.1:9001")
+				up.send("GET / HTTP/1.0\r\n\r\n")
+			case s == "one" && before, s == "more" && !before:
+				p.send("GET /2 HTTP/1.0\r\n\r\n")
+			}
+		}
+		play(t, f, "-- origin 127.0.0.1:9001 --\nrecv request\nsend \"one\"\nsettle\nsend \"more\"\nrecv request\nsend \"two\"\n-- client 1 --\nsend \"a\"\nsettle\n")
+		if _, ok := at["two"]; !ok || (at["two"] > at["more"]+1) != before {
+			t.Errorf("asked before the last word %v: that was seen at look %d, the answer at %d", before, at["more"], at["two"])
+		}
+	}
+}
